@@ -1,0 +1,240 @@
+/**
+ * The interfaces between the activities and the world, and the closed set of errors their adapters throw.
+ * Adapters implement these; activities depend on nothing else.
+ */
+
+/** Where a runner is registered. `name` is `owner/repo` for a repository. */
+export interface Scope {
+  readonly kind: 'organization' | 'repository' | 'enterprise';
+  readonly name: string;
+}
+
+/**
+ * Identity of one runner of one life: everything that is created for it is named from a hash of these three,
+ * so that a retried activity finds what an earlier try made.
+ */
+export interface RunnerIdentity {
+  readonly workflowId: string;
+  /** First execution run id: stable across continue-as-new and resets. */
+  readonly firstRunId: string;
+  /** 1 for the first runner of the life, +1 for each replacement. */
+  readonly attempt: number;
+}
+
+// ---------------------------------------------------------------------------------------------------- CI server
+
+/** A runner as the CI server lists it. A `busy: false` or `offline` reading is never permission to kill. */
+export interface CiRunner {
+  readonly id: number;
+  readonly name: string;
+  readonly online: boolean;
+  readonly busy: boolean;
+  readonly labels: readonly string[];
+}
+
+export interface RegisterRequest {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly labels: readonly string[];
+  /** Numeric runner group id (GitHub requires it for JIT); 1 is the default group. */
+  readonly groupId: number;
+  readonly ephemeral: boolean;
+  /** `jit`: single-use just-in-time config (always ephemeral). `token`: a registration token the runner uses itself. */
+  readonly mode: 'jit' | 'token';
+}
+
+/**
+ * What a runner needs to register or to connect. Secret: lives in memory and in the runner's Secret only,
+ * never in an activity's result.
+ */
+export interface Registration {
+  readonly runnerName: string;
+  /** Known at once with JIT; with a token only after the runner has registered itself. */
+  readonly runnerId?: number;
+  /** Environment of the runner process, secret values included (e.g. ACTIONS_RUNNER_INPUT_JITCONFIG, RUNNER_TOKEN). */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** One CI server seen with one credential. Every method may throw {@link CiServerError}. */
+export interface CiServer {
+  /** @throws CiServerError `name_taken` (JIT 409) and all others but `busy` */
+  register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
+  /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
+  find(scope: Scope, runner: { id?: number; name: string }, signal?: AbortSignal): Promise<CiRunner | undefined>;
+  /**
+   * Removes a registration.
+   * @returns `removed` (204), or `absent` only when the same credential was seen to list the scope with 200
+   *   (GitHub answers 404, not 403, to a credential that lost the scope)
+   * @throws CiServerError `busy` (422 in either text), `credentials`, `rate_limited`, `unavailable`, `rejected`
+   */
+  remove(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'>;
+}
+
+export type CiServerErrorKind =
+  /** 422 in one of its two "still running a job" texts. */
+  | 'busy'
+  /** Primary or secondary limit, 403 or 429. `retryAfterMs` is always set. */
+  | 'rate_limited'
+  /** 401/403, or 404 although the scope should be visible: says nothing about the runner. */
+  | 'credentials'
+  /** 409 on registration: the name is in use. */
+  | 'name_taken'
+  /** Any other 4xx: the request itself is wrong (unknown group, bad label); retrying does not help. */
+  | 'rejected'
+  /** 5xx, network failure, timeout. */
+  | 'unavailable';
+
+export class CiServerError extends Error {
+  override readonly name = 'CiServerError';
+  readonly kind: CiServerErrorKind;
+  /** HTTP status, when there was an answer. */
+  readonly status: number | undefined;
+  /** How long to wait before asking again, in ms. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: CiServerErrorKind, message: string, more: { status?: number; retryAfterMs?: number; cause?: unknown } = {}) {
+    super(message, { cause: more.cause });
+    this.kind = kind;
+    this.status = more.status;
+    this.retryAfterMs = more.retryAfterMs;
+  }
+}
+
+/** Gives the CI server client of a credential named in the worker's config. @throws UnknownCredentialError */
+export interface CiServers {
+  get(credential: string): CiServer;
+}
+
+export class UnknownCredentialError extends Error {
+  override readonly name = 'UnknownCredentialError';
+}
+
+// ------------------------------------------------------------------------------------------------------ compute
+
+/** What a runner's pod shall be. Plain data, free of secrets. */
+export interface PodRequest {
+  readonly identity: RunnerIdentity;
+  readonly namespace?: string;
+  readonly image?: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** A PodTemplateSpec fragment merged under what Holdfast sets; its container `runner` is the runner's. */
+  readonly template?: PodTemplate;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly terminationGracePeriodSeconds: number;
+}
+
+export interface PodTemplate {
+  readonly metadata?: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> };
+  readonly spec?: Record<string, unknown>;
+}
+
+/** One pod, for sure: a name may be used again, a UID never. */
+export interface PodRef {
+  readonly name: string;
+  readonly uid: string;
+  readonly namespace?: string;
+}
+
+/** The fields of a pod that decisions need, at one moment. */
+export interface PodView extends PodRef {
+  readonly workflowId: string;
+  /** A node was chosen. */
+  readonly scheduled: boolean;
+  readonly node?: string;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  /** When the runner container started (ISO 8601); absent if it never did. */
+  readonly startedAt?: string;
+  /** The runner container has an exit code, the pod's phase is final, or the pod (this UID) is gone. */
+  readonly ended: boolean;
+  /** The pod (this UID) does not exist any more. */
+  readonly gone: boolean;
+  /** How the runner container ended, if that is known. */
+  readonly exit?: { readonly code: number; readonly oomKilled: boolean; readonly finishedAt?: string; readonly message?: string };
+  /** deletionTimestamp is set: the pod has got its SIGTERM. */
+  readonly terminating: boolean;
+  /** When the grace of a terminating pod is over (ISO 8601). */
+  readonly terminationDeadline?: string;
+  /** Why the container cannot start, while that is so. */
+  readonly problem?: { readonly kind: 'image_pull' | 'invalid_image' | 'config'; readonly message: string; readonly since: string };
+  /** The DisruptionTarget condition's reason (EvictionByEvictionAPI, PreemptionByScheduler, DeletionByTaintManager, …). */
+  readonly disruption?: string;
+  /** The pod's status.reason (Evicted, NodeLost, Shutdown, …). */
+  readonly reason?: string;
+  /** Why the scheduler found no node, from the PodScheduled condition. */
+  readonly unschedulable?: string;
+  /** Only for a pod whose probes tell: registered and listening. `undefined`: this pod does not tell. */
+  readonly online?: boolean;
+  /** Only for a pod whose probes tell: a job is running. `undefined`: this pod does not tell. */
+  readonly busy?: boolean;
+}
+
+export interface PodListener {
+  /** A pod appeared, changed or went (`gone: true`). Called for each pod after every relist, too: handlers are idempotent. */
+  changed(pod: PodView, previous: PodView | undefined): void;
+  /** A complete list was taken (start, and after every loss of the watch). What vanished meanwhile was reported by `changed`
+   *  if this process had seen it; what vanished while no process watched must be looked for. */
+  relisted(pods: ReadonlyMap<string, PodView>): void;
+}
+
+/** Runs runners: pods on Kubernetes, or local processes. All methods may throw {@link ComputeError}. */
+export interface Compute {
+  readonly kind: 'kubernetes' | 'process';
+  /** The deterministic name of this runner's pod and Secret (DNS-1123 label). */
+  podName(identity: RunnerIdentity): string;
+  /** The registration stored by an earlier try of the same provisioning, if any. */
+  readRegistration(identity: RunnerIdentity, namespace?: string): Promise<Registration | undefined>;
+  /** Stores the registration for the pod to read (a Secret). Idempotent: an existing one of the same identity wins and is returned. */
+  storeRegistration(identity: RunnerIdentity, registration: Registration, namespace?: string): Promise<Registration>;
+  /** Creates the pod. Idempotent: an existing pod of the same identity is returned. */
+  createPod(request: PodRequest, registration: Registration | undefined): Promise<PodView>;
+  /**
+   * Looks at the live state; `undefined`: no such pod (never was, or gone). The cache answers only if it is synced at or past
+   * the pod's own creation.
+   */
+  observe(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
+  /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`. Grace in seconds; the pod's own when absent. */
+  deletePod(pod: PodRef, options?: { gracePeriodSeconds?: number; reason?: string }): Promise<'gone' | 'terminating'>;
+  /** Deletes what {@link storeRegistration} made. Absent: fine. */
+  deleteRegistration(identity: RunnerIdentity, namespace?: string): Promise<void>;
+  /** All pods owned by this installation. */
+  list(): Promise<PodView[]>;
+  /** Starts the one shared watch; it survives everything until stopped. */
+  watch(listener: PodListener): Promise<{ stop(): Promise<void>; synced(): boolean }>;
+}
+
+export type ComputeErrorKind =
+  /** 403 "exceeded quota". */
+  | 'quota_exceeded'
+  /** The pod as asked for is not acceptable (400/422, admission denial): retrying does not help. */
+  | 'invalid'
+  /** 401/403 for lack of permission. */
+  | 'forbidden'
+  /** 429, 5xx, network failure. */
+  | 'unavailable';
+
+export class ComputeError extends Error {
+  override readonly name = 'ComputeError';
+  readonly kind: ComputeErrorKind;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: ComputeErrorKind, message: string, more: { retryAfterMs?: number; cause?: unknown } = {}) {
+    super(message, { cause: more.cause });
+    this.kind = kind;
+    this.retryAfterMs = more.retryAfterMs;
+  }
+}
+
+// ------------------------------------------------------------------------------------- waits that hold no slot
+
+/** How the watcher answers activities that gave their slot back, and finds those that a dead worker left waiting. */
+export interface WaitCompleter {
+  /** Completes the pending activity; false when nobody waits under that id. */
+  complete(workflowId: string, activityId: string, result: PodView): Promise<boolean>;
+  /** A hint to the runner's workflow; one that is gone is tolerated. */
+  signalPodState(workflowId: string, state: { uid: string; state: 'idle' | 'busy' }): Promise<void>;
+  /** Activity ids of waits pending in running runner workflows, without those of the workflows in `except`. */
+  pendingWaits(except: ReadonlySet<string>): AsyncIterable<{ workflowId: string; activityId: string }>;
+}

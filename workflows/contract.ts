@@ -1,0 +1,220 @@
+/**
+ * Every public name of Holdfast's workflows in one place: workflow types, signals, queries, updates, search attributes,
+ * inputs and results. Plain JSON with these names through `temporal workflow start|signal|query` is enough to use the product.
+ */
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import { defineSearchAttributeKey } from '@temporalio/common';
+
+export const RUNNER_WORKFLOW = 'runner';
+export const DEREGISTRATION_WORKFLOW = 'deregistration';
+
+/** Default task queue of workflows and of short control activities. */
+export const TASK_QUEUE = 'holdfast';
+/** Task queue of the calls to the CI server with one credential: rate-limited on the server side. */
+export const ciTaskQueue = (taskQueue: string, credential: string): string => `${taskQueue}-ci-${credential}`;
+
+export type RunnerPhase =
+  | 'Requested'
+  | 'Provisioning'
+  | 'Registering'
+  | 'Idle'
+  | 'Busy'
+  | 'Draining'
+  | 'Unregistering'
+  | 'TearingDown'
+  | 'Gone';
+
+/**
+ * `succeeded`: its job(s) ran, whatever their conclusion. `failed`: the runner process itself failed.
+ * `errored`: infrastructure; page someone. `aborted`: cancelled, superseded, or ended by policy.
+ */
+export type RunnerOutcome = 'succeeded' | 'failed' | 'errored' | 'aborted';
+
+export const RUNNER_CAUSES = [
+  'evicted',
+  'preempted',
+  'node_lost',
+  'node_shutdown',
+  'oom_killed',
+  'image_pull',
+  'unschedulable',
+  'pending_timeout',
+  'never_registered',
+  'run_timeout',
+  'idle_timeout',
+  'agent_lost',
+  'deleted_externally',
+  'superseded',
+  'cancelled',
+  'quota_exceeded',
+  'runner_deprecated',
+  'credentials',
+  'ci_server_unreachable',
+] as const;
+export type RunnerCause = (typeof RUNNER_CAUSES)[number];
+
+/** Search attributes (all Keyword). Register them once per namespace; `holdfast doctor` prints the commands. */
+export const SEARCH_ATTRIBUTES = {
+  phase: defineSearchAttributeKey('RunnerPhase', 'KEYWORD'),
+  set: defineSearchAttributeKey('RunnerSet', 'KEYWORD'),
+  scope: defineSearchAttributeKey('RunnerScope', 'KEYWORD'),
+  outcome: defineSearchAttributeKey('RunnerOutcome', 'KEYWORD'),
+  cause: defineSearchAttributeKey('RunnerCause', 'KEYWORD'),
+  /** The name at the CI server: how a webhook finds the workflow. */
+  name: defineSearchAttributeKey('RunnerName', 'KEYWORD'),
+} as const;
+
+/** Input of the `runner` workflow: one JSON object. Durations are strings such as `30s`, `10m`, `1h30m`. */
+export interface RunnerInput {
+  /** Prefix of the runner's name at the CI server; a hash of this execution is appended. Default: the workflow id without `runner-`. */
+  name?: string;
+  /** Exactly one of these three. */
+  organization?: string;
+  /** `owner/repo`. */
+  repository?: string;
+  enterprise?: string;
+  /** A credential named in the worker's config. @default "default" */
+  credential?: string;
+  /** Numeric id of the runner group. @default 1 */
+  runnerGroupId?: number;
+  /** 1 to 100. @default ["self-hosted"] */
+  labels?: string[];
+  /** One job, then gone; `false`: a static runner, which takes many. @default true */
+  ephemeral?: boolean;
+  /** Name of the set this runner belongs to. */
+  set?: string;
+  /** Kubernetes namespace of the pod. Default: the worker's. */
+  namespace?: string;
+  /** Image of the runner container. Default: the worker's. */
+  image?: string;
+  command?: string[];
+  args?: string[];
+  env?: Record<string, string>;
+  /** PodTemplateSpec fragment; the container named `runner` is the runner's. */
+  pod?: { metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> }; spec?: Record<string, unknown> };
+  timeouts?: {
+    /** From the pod's creation. @default "5m" */
+    podUnscheduled?: string;
+    /** From the pod's creation. @default "10m" */
+    podPending?: string;
+    /** From the container's start. @default "10m" */
+    registration?: string;
+    /** From Idle; off when absent. */
+    idle?: string;
+    /** From Busy. @default "24h", which is also the cap */
+    jobTimeout?: string;
+  };
+  stop?: {
+    /** @default "10s" */
+    signalTimeout?: string;
+    /** @default "5s" */
+    cleanupTimeout?: string;
+  };
+  /** What becomes of the life when a busy runner loses its pod. @default "fail" */
+  onEviction?: 'fail' | 'replace';
+  /** Pace of re-checks; the defaults are right for production. */
+  intervals?: RunnerIntervals;
+}
+
+export interface RunnerIntervals {
+  /** How often a wait for the pod looks live again. @default "10m" */
+  resync?: string;
+  /** Between two DELETEs of a busy static runner. @default "1m" */
+  busyRetry?: string;
+  /** Safety re-check of a busy ephemeral runner. @default "10m" */
+  busyRecheck?: string;
+  /** Between two looks for a runner that may be about to register. @default "10s" */
+  absentRecheck?: string;
+  /** Between two tries with a refused credential. @default "5m" */
+  credentialsRetry?: string;
+  /** Between two looks for a runner that is coming online; doubles up to 30 s. @default "2s" */
+  onlineLookup?: string;
+}
+
+/** `drain`: let the job finish. `stop`: graceful stop of the job within its grace. `force`: now. */
+export type CancelMode = 'drain' | 'stop' | 'force';
+export interface CancelRequest {
+  reason?: string;
+  /** @default "stop" */
+  mode?: CancelMode;
+}
+
+/** A job event about this runner, from the CI server's webhook: an early hint, never the only source. */
+export interface CiEvent {
+  action: 'queued' | 'in_progress' | 'completed';
+  jobId: number;
+  runnerId?: number;
+  runnerName?: string;
+  /** Shown to people; never used for a decision. */
+  jobName?: string;
+}
+
+export interface PodStateEvent {
+  uid: string;
+  state: 'idle' | 'busy';
+}
+
+export interface RunnerStatus {
+  phase: RunnerPhase;
+  runnerName?: string;
+  runnerId?: number;
+  pod?: string;
+  podUid?: string;
+  node?: string;
+  job?: string;
+  /** 1 for the first runner of this life, +1 for each replacement. */
+  attempt: number;
+  waitsFor?: string;
+  /** ISO 8601. */
+  waitsUntil?: string;
+  cancel?: { mode: CancelMode; reason: string };
+  unregisterAttempts: number;
+  phases: { phase: RunnerPhase; at: string }[];
+  /** The runners that this life has lost and replaced, oldest first. */
+  replaced: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
+}
+
+export interface RunnerResult {
+  outcome: RunnerOutcome;
+  cause?: RunnerCause;
+  /** One sentence for people. */
+  message: string;
+  runnerName?: string;
+  runnerId?: number;
+  exitCode?: number;
+  attempt: number;
+  unregisterAttempts: number;
+  phases: { phase: RunnerPhase; at: string }[];
+  replaced: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
+  /** Id of the workflow that goes on removing the registration. */
+  deregistration?: string;
+}
+
+/** Body: nothing, `"reason"`, or `{reason, mode}`; without a mode: stop. A stronger one upgrades; a weaker one never downgrades. */
+export const cancelSignal = defineSignal<[(CancelRequest | string)?]>('cancel');
+export const ciEventSignal = defineSignal<[CiEvent]>('ciEvent');
+export const podStateSignal = defineSignal<[PodStateEvent]>('podState');
+export const statusQuery = defineQuery<RunnerStatus>('status');
+export const drainUpdate = defineUpdate<{ accepted: true; phase: RunnerPhase }, [{ reason?: string }?]>('drain');
+/** Extends the job's deadline. */
+export const extendDeadlineUpdate = defineUpdate<{ jobDeadline: string }, [{ by: string }]>('extendDeadline');
+
+export interface DeregistrationInput {
+  organization?: string;
+  repository?: string;
+  enterprise?: string;
+  credential: string;
+  runnerName: string;
+  runnerId?: number;
+  reason: string;
+  /** How long to keep trying. @default "24h" */
+  giveUpAfter?: string;
+  /** First retry delay, doubles up to 15 times itself. @default "1m" */
+  firstRetry?: string;
+}
+
+export interface DeregistrationResult {
+  outcome: 'removed' | 'absent' | 'dangling';
+  attempts: number;
+  message: string;
+}
