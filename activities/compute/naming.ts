@@ -1,0 +1,42 @@
+/**
+ * The names of what is created for one runner. They are a function of the runner's identity alone, so that a retried
+ * activity, on whatever worker, finds what an earlier try made.
+ */
+import { createHash } from 'node:crypto';
+import type { RunnerIdentity } from '../ports.ts';
+
+/** A pod's name is also its host name and the value of labels: a DNS-1123 label (RFC 1123) of at most 63 characters. */
+const MAX_POD_NAME = 63;
+/** GitHub refuses longer runner names. */
+const MAX_RUNNER_NAME = 64;
+const POD_HASH = 10;
+const RUNNER_HASH = 5;
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/**
+ * Name of the runner's pod and of its Secret: `<readable prefix of the workflow id>-<10 hex digits>`.
+ * The digits come from the whole identity; two runners whose readable parts coincide still differ.
+ */
+export function podName(identity: RunnerIdentity): string {
+  const hash = sha256(`${identity.workflowId}|${identity.firstRunId}|${identity.attempt}`).slice(0, POD_HASH);
+  const readable = identity.workflowId
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, MAX_POD_NAME - POD_HASH - 1)
+    .replaceAll(/^-+|-+$/g, '');
+  return readable === '' ? `runner-${hash}` : `${readable}-${hash}`;
+}
+
+/**
+ * Name of the runner at the CI server: `<base>-<5 hex digits>`, and from the second attempt on `-r<attempt>` after it, because
+ * a replacement must never carry the name of the runner that it replaces. A long base is cut, so that the whole has at most
+ * 64 characters.
+ */
+export function runnerName(base: string, identity: RunnerIdentity): string {
+  const hash = sha256(`${identity.workflowId}|${identity.firstRunId}`).slice(0, RUNNER_HASH);
+  const suffix = identity.attempt > 1 ? `-${hash}-r${identity.attempt}` : `-${hash}`;
+  return base.slice(0, MAX_RUNNER_NAME - suffix.length) + suffix;
+}

@@ -1,0 +1,49 @@
+import { describe, expect, test } from '@jest/globals';
+import { podName, runnerName } from '../../activities/compute/naming.ts';
+
+const identity = { workflowId: 'runner-blue-7', firstRunId: '0197-aa', attempt: 1 };
+const DNS_1123_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+describe('podName', () => {
+  test.each([
+    ['plain', 'runner-blue-7', /^runner-blue-7-[0-9a-f]{10}$/],
+    ['upper case, slash, underscore', 'Runner/Blue_7', /^runner-blue-7-[0-9a-f]{10}$/],
+    ['leading and trailing punctuation', '--a.b--', /^a-b-[0-9a-f]{10}$/],
+    ['longer than a label', 'x'.repeat(200), /^x{52}-[0-9a-f]{10}$/],
+    ['cut in the middle of a separator', `${'x'.repeat(51)}-y`, /^x{51}-[0-9a-f]{10}$/],
+    ['nothing readable', '漢字', /^runner-[0-9a-f]{10}$/],
+  ])('%s', (_, workflowId, expected) => {
+    const name = podName({ ...identity, workflowId });
+    expect(name).toMatch(expected);
+    expect(name).toMatch(DNS_1123_LABEL);
+  });
+
+  test('is the same for the same identity, another for each part that differs', () => {
+    expect(podName({ ...identity })).toBe(podName(identity));
+    const names = [
+      identity,
+      { ...identity, attempt: 2 },
+      { ...identity, firstRunId: '0197-ab' },
+      { ...identity, workflowId: 'runner-blue.7' },
+    ].map(podName);
+    expect(new Set(names).size).toBe(4);
+  });
+});
+
+describe('runnerName', () => {
+  test('first attempt, replacement', () => {
+    const first = runnerName('blue-7', identity);
+    expect(first).toMatch(/^blue-7-[0-9a-f]{5}$/);
+    expect(runnerName('blue-7', { ...identity, attempt: 2 })).toBe(`${first}-r2`);
+    expect(runnerName('blue-7', { ...identity, attempt: 12 })).toBe(`${first}-r12`);
+  });
+
+  test('at most 64 characters, the suffix kept', () => {
+    expect(runnerName('x'.repeat(100), identity)).toMatch(/^x{58}-[0-9a-f]{5}$/);
+    expect(runnerName('x'.repeat(100), { ...identity, attempt: 3 })).toMatch(/^x{55}-[0-9a-f]{5}-r3$/);
+  });
+
+  test('another run of the same workflow id gets another name', () => {
+    expect(runnerName('a', identity)).not.toBe(runnerName('a', { ...identity, firstRunId: 'other' }));
+  });
+});
