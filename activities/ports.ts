@@ -227,6 +227,18 @@ export class ComputeError extends Error {
   }
 }
 
+/** What the activities are built from. */
+export interface ActivityPorts {
+  readonly compute: Compute;
+  readonly ciServers: CiServers;
+}
+
+/** The part of a pino logger that activities use. */
+export interface Logger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
 // ------------------------------------------------------------------------------------- waits that hold no slot
 
 /** How the watcher answers activities that gave their slot back, and finds those that a dead worker left waiting. */

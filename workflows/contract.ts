@@ -93,6 +93,8 @@ export interface RunnerInput {
   /** PodTemplateSpec fragment; the container named `runner` is the runner's. */
   pod?: { metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> }; spec?: Record<string, unknown> };
   timeouts?: {
+    /** For registration, Secret and pod together, retries included. @default "1h" */
+    provisioning?: string;
     /** From the pod's creation. @default "5m" */
     podUnscheduled?: string;
     /** From the pod's creation. @default "10m" */
@@ -129,6 +131,10 @@ export interface RunnerIntervals {
   credentialsRetry?: string;
   /** Between two looks for a runner that is coming online; doubles up to 30 s. @default "2s" */
   onlineLookup?: string;
+  /** How long a runner that was never seen online may take to end after its registration was removed. @default "2m" */
+  removalSettle?: string;
+  /** How long a stop waits for the CI server's first answer before it stops the pod anyway. @default "30s" */
+  stopPatience?: string;
 }
 
 /** `drain`: let the job finish. `stop`: graceful stop of the job within its grace. `force`: now. */

@@ -1,0 +1,37 @@
+/** Everything workflows may ask of the world, built from the ports. */
+import { awaitPod, observePod, stopPod, tearDown, type AwaitPodInput, type PodInput, type StopPodInput, type TearDownInput } from './pods.ts';
+import type { ActivityPorts, PodView } from './ports.ts';
+import { lookUpRunner, type LookUpInput, type Sighting } from './lookUp.ts';
+import { provision, type ProvisionInput, type Provisioned } from './provision.ts';
+import { release, type ReleaseInput, type Released } from './release.ts';
+
+/** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
+export interface HoldfastActivities {
+  /** Registers the runner, stores the registration in its Secret and creates its pod, in one. */
+  provision(input: ProvisionInput): Promise<Provisioned>;
+  /** Waits until the pod is online, has ended or is gone; holds no slot meanwhile. */
+  awaitPod(input: AwaitPodInput): Promise<PodView>;
+  /** The pod as it is now. */
+  observePod(input: PodInput): Promise<PodView>;
+  /** Looks at the CI server until the runner is online there. */
+  lookUpRunner(input: LookUpInput): Promise<Sighting>;
+  /** Removes the registration and, where the runner has ended, its Secret and pod with it. */
+  release(input: ReleaseInput): Promise<Released>;
+  /** Asks for the pod's graceful stop. */
+  stopPod(input: StopPodInput): Promise<'gone' | 'terminating'>;
+  /** Deletes the pod (this UID) and the Secret. */
+  tearDown(input: TearDownInput): Promise<'gone' | 'terminating'>;
+}
+
+/** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
+export function createActivities(ports: ActivityPorts): HoldfastActivities {
+  return {
+    provision: (input) => provision(ports, input),
+    awaitPod: (input) => awaitPod(ports, input),
+    observePod: (input) => observePod(ports, input),
+    lookUpRunner: (input) => lookUpRunner(ports, input),
+    release: (input) => release(ports, input),
+    stopPod: (input) => stopPod(ports, input),
+    tearDown: (input) => tearDown(ports, input),
+  };
+}

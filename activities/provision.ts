@@ -1,0 +1,67 @@
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { toFailure } from './failures.ts';
+import { withHeartbeats } from './heartbeats.ts';
+import { CiServerError, type ActivityPorts, type CiServer, type PodRequest, type PodView, type RegisterRequest, type Registration } from './ports.ts';
+import { runnerName } from './compute/naming.ts';
+
+export interface ProvisionInput {
+  readonly credential: string;
+  readonly registration: Omit<RegisterRequest, 'name'> & { readonly namePrefix: string };
+  readonly pod: PodRequest;
+  readonly credentialsRetryMs: number;
+}
+
+/** Free of secrets: those stay in the runner's Secret. */
+export interface Provisioned {
+  readonly runnerName: string;
+  readonly runnerId?: number;
+  readonly pod: PodView;
+}
+
+/**
+ * Registration, Secret and pod. A retry finds what an earlier try made: the Secret's registration is used again; a registration
+ * without a Secret can never be used (its JIT config is lost) and is removed first.
+ */
+export async function provision({ compute, ciServers }: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
+  const { identity, namespace } = input.pod;
+  try {
+    return await withHeartbeats(`provisioning ${compute.podName(identity)}`, async () => {
+      const ciServer = ciServers.get(input.credential);
+      const earlier = activityInfo().attempt > 1 ? await compute.readRegistration(identity, namespace) : undefined;
+      const registration = earlier ?? (await registerAndStore());
+      const pod = await compute.createPod(input.pod, registration);
+      const { runnerName: name, runnerId } = registration;
+      return runnerId === undefined ? { runnerName: name, pod } : { runnerName: name, runnerId, pod };
+
+      async function registerAndStore(): Promise<Registration> {
+        const { namePrefix, ...request } = input.registration;
+        const fresh = await register(ciServer, { ...request, name: runnerName(namePrefix, identity) });
+        const stored = await compute.storeRegistration(identity, fresh, namespace);
+        if (stored.runnerId !== fresh.runnerId && fresh.runnerId !== undefined) await ciServer.remove(request.scope, fresh.runnerId);
+        return stored;
+      }
+    });
+  } catch (error) {
+    throw toFailure(error, input, true);
+  }
+}
+
+/**
+ * The name carries a hash of this execution, so a 409 means our own earlier try died between registering and storing the
+ * registration. That one was never used by anybody: it is removed, and the same name registered again. (With another name
+ * each crash could leave one more registration that nobody knows of.)
+ */
+async function register(ciServer: CiServer, request: RegisterRequest): Promise<Registration> {
+  const signal = cancellationSignal();
+  try {
+    return await ciServer.register(request, signal);
+  } catch (error) {
+    if (!(error instanceof CiServerError) || error.kind !== 'name_taken') throw error;
+    const lost = await ciServer.find(request.scope, { name: request.name }, signal);
+    if (lost !== undefined) {
+      if (lost.online || lost.busy) throw error;
+      await ciServer.remove(request.scope, lost.id, signal);
+    }
+    return await ciServer.register(request, signal);
+  }
+}

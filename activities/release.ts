@@ -1,0 +1,59 @@
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { toFailure } from './failures.ts';
+import { withHeartbeats } from './heartbeats.ts';
+import { tearDown, type TearDownInput } from './pods.ts';
+import { runnerName } from './compute/naming.ts';
+import { CiServerError, type ActivityPorts, type CiServer, type RunnerIdentity, type Scope } from './ports.ts';
+
+export interface ReleaseInput {
+  readonly scope: Scope;
+  readonly credential: string;
+  /** The runner's id where it is known; its name otherwise; what its name is made of when provisioning never answered. */
+  readonly runner: { readonly id?: number; readonly name: string } | { readonly namePrefix: string; readonly identity: RunnerIdentity };
+  /** `retry`: fail and be retried while the runner is busy (a static runner's drain); `return`: answer `busy` at once. */
+  readonly onBusy: 'retry' | 'return';
+  readonly busyRetryMs: number;
+  readonly credentialsRetryMs: number;
+  /** Given when the runner has ended: its Secret and pod are deleted in the same activity, whatever the answer. */
+  readonly tearDown?: TearDownInput;
+}
+
+export interface Released {
+  readonly answer: 'removed' | 'absent' | 'busy';
+  /** Tries of this activity, this one included. */
+  readonly attempts: number;
+  readonly runnerId?: number;
+  readonly pod?: 'gone' | 'terminating';
+}
+
+/** Asks the CI server to remove the registration: the authority on whether a runner may go. */
+export async function release(ports: ActivityPorts, input: ReleaseInput): Promise<Released> {
+  try {
+    const { runner } = input;
+    const named = 'name' in runner ? runner : { name: runnerName(runner.namePrefix, runner.identity) };
+    return await withHeartbeats(`removing the registration of ${named.name}`, async () => {
+      const removal = await remove(ports.ciServers.get(input.credential), named, input);
+      const pod = input.tearDown === undefined ? {} : { pod: await tearDown(ports, input.tearDown) };
+      return { ...removal, ...pod, attempts: activityInfo().attempt };
+    });
+  } catch (error) {
+    // An unknown refusal is no verdict on the runner: it is asked again.
+    throw toFailure(error, input, false);
+  }
+}
+
+async function remove(
+  ciServer: CiServer,
+  runner: { readonly id?: number; readonly name: string },
+  input: ReleaseInput,
+): Promise<Pick<Released, 'answer' | 'runnerId'>> {
+  const signal = cancellationSignal();
+  const id = runner.id ?? (await ciServer.find(input.scope, runner, signal))?.id;
+  if (id === undefined) return { answer: 'absent' };
+  try {
+    return { answer: await ciServer.remove(input.scope, id, signal), runnerId: id };
+  } catch (error) {
+    if (input.onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy') return { answer: 'busy', runnerId: id };
+    throw error;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The watcher: completes the waits that gave their slot back, when the world moves. Stateless (any watcher can complete any worker's
+ * wait, "not found" means that nobody waits), so several may run; and never the only source, because every wait looks live again.
+ */
+import { gonePod } from './pods.ts';
+import { POD_CONDITIONS, dueAtMs, isMet, parseWaitActivityId, waitActivityId } from './podConditions.ts';
+import type { Compute, Logger, PodListener, PodView, WaitCompleter } from './ports.ts';
+import { TaskQueue } from './taskQueue.ts';
+
+export interface WatcherOptions {
+  readonly compute: Compute;
+  readonly completer: WaitCompleter;
+  readonly logger: Logger;
+  /** Completions under way at once. @default 64 */
+  readonly concurrency?: number;
+  /** Told of every completion, for metrics. */
+  readonly onCompletion?: (completed: boolean) => void;
+}
+
+export interface Watcher {
+  stop(): Promise<void>;
+  /** The shared watch is up to date. */
+  synced(): boolean;
+  /** Resolves when all that was seen so far has been handed on. */
+  idle(): Promise<void>;
+}
+
+/** A pod that has been online for longer than this is not announced again by a new watcher: its wait has looked live itself since. */
+const ANNOUNCE_ONLINE_MS = 15 * 60_000;
+
+/** Starts the one watcher of this process. */
+export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
+  const { compute, completer, logger } = options;
+  const queue = new TaskQueue(options.concurrency ?? 64, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
+  const timers = new Map<string, NodeJS.Timeout>();
+
+  const complete = (pod: PodView, activityId: string): void => {
+    queue.add(`completion of ${activityId}`, async () => {
+      const completed = await completer.complete(pod.workflowId, activityId, pod);
+      options.onCompletion?.(completed);
+    });
+  };
+
+  const listener: PodListener = {
+    changed(pod, previous) {
+      const nowMs = Date.now();
+      for (const condition of POD_CONDITIONS) {
+        if (!isMet(condition, pod, nowMs)) continue;
+        if (previous !== undefined ? isMet(condition, previous, nowMs) && pod.uid === previous.uid : isOldNews(condition, pod, nowMs)) continue;
+        complete(pod, waitActivityId(condition, pod.name));
+      }
+      lookAgainWhenDue(pod, nowMs);
+      announceState(pod, previous);
+    },
+    relisted(pods) {
+      queue.add('search for waits whose pod vanished', async () => await completeVanished(pods));
+    },
+  };
+
+  function announceState(pod: PodView, previous: PodView | undefined): void {
+    if (pod.busy === undefined || pod.online !== true || pod.ended || (pod.busy === previous?.busy && previous.online === true)) return;
+    // A runner is idle when it comes online: its wait says so. Only a change after that, or a busy one, is news.
+    if (previous?.online !== true && !pod.busy) return;
+    const state = { uid: pod.uid, state: pod.busy ? ('busy' as const) : ('idle' as const) };
+    queue.add(`podState of ${pod.name}`, async () => await completer.signalPodState(pod.workflowId, state));
+  }
+
+  /** Conditions that time alone brings: an image problem that persists, a termination that is overdue. */
+  function lookAgainWhenDue(pod: PodView, nowMs: number): void {
+    clearTimeout(timers.get(pod.name));
+    timers.delete(pod.name);
+    const dues = POD_CONDITIONS.map((condition) => dueAtMs(condition, pod) ?? 0).filter((at) => at > nowMs);
+    if (dues.length === 0) return;
+    const timer = setTimeout(() => {
+      timers.delete(pod.name);
+      for (const condition of POD_CONDITIONS) if (isMet(condition, pod, Date.now())) complete(pod, waitActivityId(condition, pod.name));
+    }, Math.min(...dues) - nowMs + 1);
+    timers.set(pod.name, timer);
+  }
+
+  /** What vanished while nobody watched left no event: the waits that are pending without a pod are looked at, live. */
+  async function completeVanished(pods: ReadonlyMap<string, PodView>): Promise<void> {
+    const present = new Set([...pods.values()].map((pod) => pod.workflowId));
+    for await (const { workflowId, activityId } of completer.pendingWaits(present)) {
+      const wait = parseWaitActivityId(activityId);
+      if (wait === undefined) continue;
+      const pod = (await compute.observe({ name: wait.podName })) ?? gonePod({ name: wait.podName, uid: '' }, workflowId);
+      if (isMet(wait.condition, pod, Date.now())) complete(pod, activityId);
+    }
+  }
+
+  const watch = await compute.watch(listener);
+  return {
+    synced: () => watch.synced(),
+    idle: async () => await queue.idle(),
+    async stop() {
+      await watch.stop();
+      for (const timer of timers.values()) clearTimeout(timer);
+      await queue.stop();
+    },
+  };
+}
+
+function isOldNews(condition: string, pod: PodView, nowMs: number): boolean {
+  return condition === 'online' && !pod.ended && pod.startedAt !== undefined && nowMs - Date.parse(pod.startedAt) > ANNOUNCE_ONLINE_MS;
+}

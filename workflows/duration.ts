@@ -1,0 +1,22 @@
+/** Durations at the edge are strings such as `30s`, `10m`, `1h30m` (Go's notation, as Kubernetes and Prow print them); inside, ms. */
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
+const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
+
+/** Milliseconds of a duration string, or `undefined` when it is none. */
+export function parseDuration(text: string): number | undefined {
+  if (!DURATION.test(text)) return undefined;
+  let total = 0;
+  for (const [, amount, unit] of text.matchAll(PART)) total += Number(amount) * (UNIT_MS[unit ?? ''] ?? Number.NaN);
+  return Number.isSafeInteger(Math.round(total)) ? Math.round(total) : undefined;
+}
+
+/** `14400000` → `4h0m0s`, `90000` → `1m30s`, `15000` → `15s`, `250` → `250ms`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))}ms`;
+  const seconds = Math.round(ms / 1_000);
+  const [h, m, s] = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60), seconds % 60];
+  if (h > 0) return `${h}h${m}m${s}s`;
+  return m > 0 ? `${m}m${s}s` : `${s}s`;
+}

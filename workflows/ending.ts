@@ -1,0 +1,114 @@
+/** What becomes of a life when its runner has ended: the verdict, or another runner. Pure. */
+import type { PodView } from '../activities/ports.ts';
+import type { Cancellation } from './cancellation.ts';
+import type { RunnerCause, RunnerOutcome } from './contract.ts';
+import type { RemovalAnswer } from './unregistration.ts';
+
+export interface EndFacts {
+  readonly cancel?: Cancellation;
+  /** A deadline or a failed step ended the attempt before the runner did. */
+  readonly failure?: { readonly cause: RunnerCause; readonly message: string };
+  /** The pod as last seen; absent when there never was one. */
+  readonly pod?: PodView;
+  /** Holdfast itself asked for the pod's deletion. */
+  readonly stoppedByUs: boolean;
+  readonly ephemeral: boolean;
+  readonly started: boolean;
+  readonly wasOnline: boolean;
+  readonly sawJob: boolean;
+  /** A job was running at the end, by the runner's own signal, a job event, or a 422 after the end. */
+  readonly busyAtEnd: boolean;
+  readonly removal?: RemovalAnswer;
+  readonly onEviction: 'fail' | 'replace';
+  /** Runners in a row, this one included, whose container never started. */
+  readonly neverStartedInARow: number;
+  /** Runners in a row, this one included, that were lost within ten minutes. */
+  readonly shortLivedInARow: number;
+}
+
+export type EndDecision =
+  | { readonly kind: 'replace'; readonly cause: RunnerCause; readonly afterMs: number; readonly message: string }
+  | { readonly kind: 'end'; readonly outcome: RunnerOutcome; readonly cause?: RunnerCause; readonly message: string };
+
+/** Exit code of GitHub's runner when its version is no longer accepted (ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE=1). */
+export const RUNNER_DEPRECATED_EXIT_CODE = 7;
+const MAX_NEVER_STARTED = 3;
+const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000] as const;
+
+/** The verdict on this runner's end. An unknown final state is never `succeeded`. */
+export function decideEnding(f: EndFacts): EndDecision {
+  if (f.cancel !== undefined) return whenCancelled(f.cancel);
+  if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
+  const exit = f.pod?.exit;
+  if (exit?.oomKilled === true) return end('failed', 'The runner was killed: out of memory. Raise its memory limit.', 'oom_killed');
+  if (exit?.code === 0 && f.ephemeral && !f.busyAtEnd && (f.sawJob || f.removal === 'absent')) {
+    return end('succeeded', 'The runner did its job, removed itself and exited with code 0.');
+  }
+  const loss = f.pod === undefined || f.stoppedByUs ? undefined : lossCause(f.pod);
+  if (loss !== undefined) return whenLost(f, loss);
+  return whenExited(f);
+}
+
+function whenCancelled(cancel: Cancellation): EndDecision {
+  const because = cancel.reason === '' ? '' : `: ${cancel.reason}`;
+  if (cancel.by === 'drain') return end('succeeded', `The runner was drained${because}.`);
+  if (cancel.by === 'never_registered') return end('errored', `The runner never came online${because}.`, 'never_registered');
+  return end('aborted', `The runner was ended (${cancel.by}, ${cancel.mode})${because}.`, cancel.by);
+}
+
+/** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
+export function lossCause(pod: PodView): RunnerCause | undefined {
+  switch (pod.disruption) {
+    case undefined:
+      break;
+    case 'PreemptionByScheduler':
+    case 'PreemptionByKubeScheduler':
+      return 'preempted';
+    case 'DeletionByTaintManager':
+    case 'DeletionByPodGC':
+      return 'node_lost';
+    case 'TerminationByKubelet':
+      return pod.reason === 'Evicted' ? 'evicted' : 'node_shutdown';
+    default:
+      return 'evicted';
+  }
+  if (pod.reason === 'Evicted') return 'evicted';
+  if (pod.reason === 'NodeLost') return 'node_lost';
+  if (pod.reason === 'Shutdown' || pod.reason === 'NodeShutdown' || pod.reason === 'Terminated') return 'node_shutdown';
+  if (pod.reason === 'Preempting') return 'preempted';
+  if (pod.terminating || (pod.gone && pod.exit === undefined)) return 'deleted_externally';
+  return pod.ended && pod.exit === undefined ? 'agent_lost' : undefined;
+}
+
+function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
+  if (!f.started) {
+    if (f.neverStartedInARow > MAX_NEVER_STARTED) {
+      return end('errored', `${f.neverStartedInARow} runners in a row were lost before their container started (${cause}).`, cause);
+    }
+    return replace(cause, f.neverStartedInARow, 'before its container started');
+  }
+  if (f.busyAtEnd && f.onEviction === 'fail') return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
+  return replace(cause, f.shortLivedInARow, f.busyAtEnd ? 'while it ran a job' : 'while idle');
+}
+
+function replace(cause: RunnerCause, inARow: number, when: string): EndDecision {
+  const afterMs = REPLACE_DELAYS_MS[Math.min(Math.max(inARow, 1), REPLACE_DELAYS_MS.length) - 1] ?? 0;
+  return { kind: 'replace', cause, afterMs, message: `The runner was lost ${when} (${cause}): another takes its place.` };
+}
+
+function whenExited(f: EndFacts): EndDecision {
+  const exit = f.pod?.exit;
+  if (exit === undefined) return end('errored', 'The runner ended and nothing says how.', 'agent_lost');
+  if (exit.code === RUNNER_DEPRECATED_EXIT_CODE) {
+    return end('errored', 'The CI server no longer accepts this version of the runner (exit code 7): use a newer image.', 'runner_deprecated');
+  }
+  if (exit.code !== 0) return end('failed', `The runner exited with code ${exit.code}.${exit.message === undefined ? '' : ` ${exit.message}`}`);
+  if (f.busyAtEnd) return end('errored', 'The runner exited with code 0, but the CI server still has its job running.', 'agent_lost');
+  if (!f.wasOnline) return end('errored', 'The runner exited with code 0 before it was ever online.', 'never_registered');
+  if (f.removal === 'absent') return end('errored', 'The registration was removed from outside, and the runner ended.', 'deleted_externally');
+  return end('errored', 'The runner exited with code 0 without having run a job.', 'agent_lost');
+}
+
+function end(outcome: RunnerOutcome, message: string, cause?: RunnerCause): EndDecision {
+  return cause === undefined ? { kind: 'end', outcome, message } : { kind: 'end', outcome, cause, message };
+}
