@@ -1,0 +1,37 @@
+import { pino, type Logger } from 'pino';
+import { type CiServer, type CiServers, UnknownCredentialError } from '../ports.ts';
+import { type Clock, systemClock } from './clock.ts';
+import type { Credentials } from './credentials.ts';
+import { GitHub } from './github/github.ts';
+import type { RequestObserver } from './requestObserver.ts';
+
+export interface CiServersOptions {
+  /** Requests are logged at debug level. @default silent */
+  readonly logger?: Logger;
+  readonly clock?: Clock;
+  /** Called after every request, for metrics. */
+  readonly onRequest?: RequestObserver;
+}
+
+/**
+ * The CI servers of a worker, one per credential: whatever is shared by the requests of a credential (waits, pace, tokens) is shared by
+ * all who get it here, so make these once per process.
+ */
+export function createCiServers(credentials: Credentials, options: CiServersOptions = {}): CiServers & { close(): Promise<void> } {
+  const { logger = pino({ level: 'silent' }), clock = systemClock, onRequest } = options;
+  const servers = new Map(
+    Object.entries(credentials).map(([name, credential]) => [name, new GitHub({ name, credential, logger, clock, onRequest })]),
+  );
+  return {
+    get(name: string): CiServer {
+      const server = servers.get(name);
+      if (server !== undefined) return server;
+      const known = [...servers.keys()].map((each) => `"${each}"`).join(', ');
+      throw new UnknownCredentialError(`unknown credential "${name}": the worker's config names ${known === '' ? 'none' : known}`);
+    },
+    /** Closes the connections. */
+    async close(): Promise<void> {
+      await Promise.all([...servers.values()].map((server) => server.close()));
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { isGitHubCloud } from './github/addresses.ts';
+
+const httpUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' })
+  .transform((url) => url.replace(/\/+$/, ''));
+
+const nonEmpty = z.string().min(1, 'must not be empty');
+const appNumber = z.union([z.number().int().positive(), z.string().regex(/^[1-9]\d*$/, 'must be a number')]).transform(Number);
+
+const serverSettings = {
+  /** Kind of CI server. @default "github" (github.com, GitHub Enterprise Cloud with data residency, GitHub Enterprise Server) */
+  server: z.literal('github').default('github'),
+  /** Base URL of the REST API; GitHub Enterprise Server: `https://HOST/api/v3`. @default "https://api.github.com" */
+  apiUrl: httpUrl.default('https://api.github.com'),
+  /** Where runners register (`config.sh --url`). Default: derived from `apiUrl`. */
+  webUrl: httpUrl.optional(),
+  /** http(s) proxy, `http://[user:password@]host:port`. Default: HTTPS_PROXY / HTTP_PROXY / NO_PROXY of the environment. */
+  proxy: httpUrl.optional(),
+  /** PEM file with certificate authorities to trust besides the built-in ones (read at start). */
+  caFile: nonEmpty.optional(),
+  /** Longest time one request may take, in seconds. @default 30 */
+  requestTimeoutSeconds: z.number().positive().max(300).default(30),
+  /** Requests in flight with this credential in one process; GitHub allows 100 in all. @default 90 */
+  maxInFlight: z.number().int().min(1).max(100).default(90),
+  /**
+   * Points per minute and endpoint spent by one process (a read is 1, a write 5); 0: not paced.
+   * Default: 900 (GitHub's limit: 180 writes) for github.com and *.ghe.com; 0 elsewhere, because GitHub Enterprise Server has its
+   * limits off by default.
+   */
+  pointsPerMinute: z.number().int().min(0).optional(),
+};
+
+const patCredential = z.strictObject({
+  type: z.literal('pat'),
+  /** File with the token; read again for every request, so it may be rotated at any time. */
+  tokenFile: nonEmpty.optional(),
+  /** Environment variable with the token. */
+  tokenEnv: nonEmpty.optional(),
+  ...serverSettings,
+});
+
+const appCredential = z.strictObject({
+  type: z.literal('app'),
+  appId: appNumber,
+  installationId: appNumber,
+  /** File with the app's private key (PEM); read again for every request, so it may be rotated at any time. */
+  privateKeyFile: nonEmpty.optional(),
+  /** Environment variable with the app's private key (PEM; line breaks may be written `\n`). */
+  privateKeyEnv: nonEmpty.optional(),
+  ...serverSettings,
+});
+
+const sourceFields = { pat: ['tokenFile', 'tokenEnv'], app: ['privateKeyFile', 'privateKeyEnv'] } as const;
+
+const credential = z.discriminatedUnion('type', [patCredential, appCredential]).superRefine((value, context) => {
+  const [file, env] = sourceFields[value.type];
+  const given = [file, env].filter((field) => (value as Record<string, unknown>)[field] !== undefined);
+  if (given.length !== 1) {
+    const problem = given.length === 0 ? 'has no secret' : 'has two secrets';
+    context.addIssue({ code: 'custom', path: [file], message: `${problem}: give exactly one of ${file} and ${env}` });
+  }
+  if (/^https?:\/\/(www\.)?github\.com(\/|$)/.test(value.apiUrl)) {
+    context.addIssue({ code: 'custom', path: ['apiUrl'], message: 'is the web address: the API of github.com is https://api.github.com (leave the field out)' });
+  }
+});
+
+const credentialName = z.string().regex(/^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/i, 'a name is 1 to 63 letters, digits, - or _ (it becomes part of a task queue\'s name)');
+
+/** Schema of the worker's `credentials` setting: an object from name to credential. */
+export const credentialsSchema = z.record(credentialName, credential);
+
+/** One credential, defaults filled in. Holds no secret: only where the secret is. */
+export type Credential = z.output<typeof credential>;
+export type Credentials = Readonly<Record<string, Credential>>;
+
+/** All that is wrong with the credentials, one line per problem, each naming the field and the fix. */
+export class CredentialsError extends Error {
+  override readonly name = 'CredentialsError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`credentials: ${problems.join('; ')}`);
+    this.problems = problems;
+  }
+}
+
+const secretFields = new Set(['token', 'privateKey', 'password', 'key']);
+
+function describe(issue: z.core.$ZodIssue): string[] {
+  const at = ['credentials', ...issue.path].join('.');
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) =>
+      secretFields.has(key)
+        ? `${at}.${key}: secrets do not belong in the configuration: put it into a file or an environment variable and name that (${key}File or ${key}Env)`
+        : `${at}.${key}: unknown field`,
+    );
+  }
+  if (issue.code === 'invalid_union') return [`${at}: must be "pat" or "app"`];
+  if (issue.code === 'invalid_key') return [`${at}: ${issue.issues.map((inner) => inner.message).join(', ')}`];
+  return [`${at}: ${issue.message}`];
+}
+
+/**
+ * Checks the credentials and fills in the defaults.
+ * @throws CredentialsError with every problem at once
+ */
+export function parseCredentials(raw: unknown): Credentials {
+  const result = credentialsSchema.safeParse(raw);
+  if (!result.success) throw new CredentialsError(result.error.issues.flatMap(describe));
+  return result.data;
+}
+
+/** Points per minute and endpoint this credential may spend; `undefined`: not paced. */
+export function pointsPerMinute(settings: Credential): number | undefined {
+  const points = settings.pointsPerMinute ?? (isGitHubCloud(settings.apiUrl) ? 900 : 0);
+  return points === 0 ? undefined : points;
+}

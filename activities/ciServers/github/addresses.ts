@@ -1,0 +1,38 @@
+import type { Scope } from '../../ports.ts';
+
+/** github.com and GitHub Enterprise Cloud with data residency (`api.NAME.ghe.com`): rate limits are always on there. */
+export function isGitHubCloud(apiUrl: string): boolean {
+  const host = new URL(apiUrl).hostname;
+  return host === 'api.github.com' || (host.startsWith('api.') && host.endsWith('.ghe.com'));
+}
+
+/**
+ * The address people and runners use, from the API's: `https://api.github.com` → `https://github.com`,
+ * `https://api.NAME.ghe.com` → `https://NAME.ghe.com`, `https://HOST/api/v3` → `https://HOST`.
+ * https://docs.github.com/en/rest/using-the-rest-api/getting-started-with-the-rest-api
+ */
+export function webUrlOf(apiUrl: string): string {
+  const url = new URL(apiUrl);
+  if (isGitHubCloud(apiUrl)) return `${url.protocol}//${url.host.replace(/^api\./, '')}`;
+  return `${url.protocol}//${url.host}${url.pathname.replace(/\/api\/v3\/?$/, '').replace(/\/+$/, '')}`;
+}
+
+/** What `config.sh --url` takes for this scope. */
+export function registrationUrl(webUrl: string, scope: Scope): string {
+  const path = scope.name.split('/').map(encodeURIComponent).join('/');
+  return scope.kind === 'enterprise' ? `${webUrl}/enterprises/${path}` : `${webUrl}/${path}`;
+}
+
+/** The route prefix of a scope (a template, so that metrics and logs keep few distinct routes) and its parameters. */
+export function scopeRoute(scope: Scope): { prefix: string; parameters: Record<string, string> } {
+  switch (scope.kind) {
+    case 'organization':
+      return { prefix: '/orgs/{org}', parameters: { org: scope.name } };
+    case 'enterprise':
+      return { prefix: '/enterprises/{enterprise}', parameters: { enterprise: scope.name } };
+    case 'repository': {
+      const [owner = '', repo = ''] = scope.name.split('/');
+      return { prefix: '/repos/{owner}/{repo}', parameters: { owner, repo } };
+    }
+  }
+}

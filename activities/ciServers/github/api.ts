@@ -1,0 +1,232 @@
+import { readFileSync } from 'node:fs';
+import { rootCertificates } from 'node:tls';
+import { Octokit } from '@octokit/core';
+import type { Logger } from 'pino';
+import { type Dispatcher, EnvHttpProxyAgent, fetch } from 'undici';
+import { z } from 'zod';
+import { CiServerError } from '../../ports.ts';
+import type { Clock } from '../clock.ts';
+import { type Credential, pointsPerMinute } from '../credentials.ts';
+import type { RequestObserver } from '../requestObserver.ts';
+import { SecretSource } from '../secretSource.ts';
+import { AppTokens, PatTokens, type TokenSource } from './auth.ts';
+import { classifyAnswer, classifyFailure, type Classification, type GitHubCall, isConnectionReset } from './classify.ts';
+import { type GatePass, RateLimitGate } from './rateLimitGate.ts';
+
+/** GitHub keeps a dated version of its REST API for at least two years. */
+const API_VERSION = '2022-11-28';
+
+/** Of an app: a new token, and a moment for it to become known. */
+const MAX_RENEWALS = 2;
+
+export interface GitHubApiOptions {
+  /** The credential's name. */
+  readonly name: string;
+  readonly credential: Credential;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly onRequest?: RequestObserver | undefined;
+}
+
+export interface GitHubRequest {
+  readonly call: GitHubCall;
+  /** Method and route template, e.g. `GET /orgs/{org}/actions/runners/{runner_id}`. */
+  readonly route: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** What the request is about, for messages: `organization acme`. */
+  readonly about: string;
+}
+
+/** A success, or GitHub's own 404, which is no verdict by itself. */
+export interface GitHubAnswer {
+  readonly status: number;
+  readonly data: unknown;
+  readonly reason?: string;
+}
+
+/**
+ * Requests to one GitHub with one credential: through the gate, with a timeout, logged without secrets, and every failure classified.
+ * Nothing is retried here but a read whose kept-alive connection was closed under it, and a request refused with 401 when there is a
+ * newer token. (No @octokit/plugin-throttling: it sends one write per second for the whole process, whatever the credential, and sleeps
+ * inside the call for as long as the server says.)
+ */
+export class GitHubApi {
+  readonly #options: GitHubApiOptions;
+  readonly #octokit: Octokit;
+  readonly #tokens: TokenSource;
+  readonly #gate: RateLimitGate;
+  readonly #dispatcher: Dispatcher;
+
+  constructor(options: GitHubApiOptions) {
+    const { name, credential, clock, logger } = options;
+    this.#options = options;
+    this.#dispatcher = dispatcherOf(credential);
+    this.#gate = new RateLimitGate(name, { maxInFlight: credential.maxInFlight, pointsPerMinute: pointsPerMinute(credential) }, clock);
+    const log = {
+      debug: () => undefined,
+      info: () => undefined,
+      warn: (text: string) => logger.warn({ credential: name }, text),
+      error: (text: string) => logger.error({ credential: name }, text),
+    };
+    this.#octokit = new Octokit({
+      baseUrl: credential.apiUrl,
+      userAgent: 'holdfast',
+      log,
+      request: { log, fetch: (url: string, init: object) => fetch(url, { ...init, dispatcher: this.#dispatcher }) },
+    });
+    this.#octokit.hook.wrap('request', (send, sent) => this.#throughGate(send as unknown as Send, sent as Sent) as Promise<OctokitResponse>);
+    const secret = new SecretSource(name, credential);
+    this.#tokens = credential.type === 'pat' ? new PatTokens(secret) : new AppTokens(secret, credential, this.#octokit, clock);
+  }
+
+  /**
+   * @throws CiServerError of every kind but `name_taken` and `busy` in calls that do not know them; the signal's reason when aborted
+   */
+  async request(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubAnswer> {
+    let token = await this.#token(request, signal);
+    for (let renewals = 0; ; renewals++) {
+      try {
+        const { status, data } = await this.#octokit.request(request.route, {
+          ...request.parameters,
+          headers: { authorization: `token ${token}`, 'x-github-api-version': API_VERSION },
+          request: signal === undefined ? {} : { signal },
+        });
+        return { status, data };
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (renewals < MAX_RENEWALS && (error as Failed).response?.status === 401 && (await this.#tokens.renew(token, signal))) {
+          token = await this.#token(request, signal);
+          continue;
+        }
+        const { failure, status } = this.#classify(request.call, error);
+        if (failure.kind === 'not_found') return { status: 404, data: undefined, reason: failure.reason };
+        throw this.#error(failure, request, status, error);
+      }
+    }
+  }
+
+  /** An error about this request in the words of all others. */
+  error(kind: CiServerError['kind'], request: GitHubRequest, reason: string, status?: number): CiServerError {
+    return this.#error({ kind, reason }, request, status);
+  }
+
+  /** Closes the connections. */
+  close(): Promise<void> {
+    return this.#dispatcher.close();
+  }
+
+  async #token(request: GitHubRequest, signal: AbortSignal | undefined): Promise<string> {
+    try {
+      return await this.#tokens.token(signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof CiServerError) throw error;
+      const exchange: GitHubRequest = { ...request, call: 'installation_token', route: 'POST /app/installations/{installation_id}/access_tokens' };
+      if (error instanceof z.ZodError) throw this.#error({ kind: 'unavailable', reason: 'not an answer of the API' }, exchange, undefined);
+      if (!isHttpError(error)) throw this.#error({ kind: 'credentials', reason: `no installation token: ${String(error)}` }, exchange, undefined);
+      const { failure, status } = this.#classify('installation_token', error);
+      throw this.#error(failure.kind === 'not_found' ? { ...failure, kind: 'credentials' } : failure, exchange, status, error);
+    }
+  }
+
+  #classify(call: GitHubCall, error: unknown): { failure: Classification; status?: number } {
+    if (error instanceof CiServerError) {
+      const { kind, message, retryAfterMs, status } = error;
+      return { failure: { kind, reason: message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }, ...(status === undefined ? {} : { status }) };
+    }
+    const { response } = error as Failed;
+    if (response === undefined) return { failure: classifyFailure(error) };
+    return {
+      failure: classifyAnswer({ call, status: response.status, headers: response.headers, body: response.data }, this.#options.clock.now()),
+      status: response.status,
+    };
+  }
+
+  #error(failure: Classification, request: GitHubRequest, status: number | undefined, cause?: unknown): CiServerError {
+    if (cause instanceof CiServerError) return cause;
+    const { name, credential } = this.#options;
+    const kind = failure.kind === 'not_found' ? 'credentials' : failure.kind;
+    const advice = kind === 'credentials' ? `; check what credential "${name}" may do there (self-hosted runners: read and write)` : '';
+    const what = status === undefined ? 'no answer from' : `${status} from`;
+    const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.about}): ${failure.reason}${advice}`;
+    return new CiServerError(kind, message, {
+      ...(status === undefined ? {} : { status }),
+      ...(failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs }),
+    });
+  }
+
+  /** Around every single request, those for installation tokens included. */
+  async #throughGate(send: Send, options: Sent): Promise<Answered> {
+    const { credential, clock } = this.#options;
+    const read = options.method === 'GET';
+    const signal = options.request.signal;
+    for (let again = false; ; again = true) {
+      const pass = await this.#gate.enter(`${options.method} ${options.url}`, read ? 1 : 5, signal);
+      const timeout = AbortSignal.timeout(credential.requestTimeoutSeconds * 1000);
+      const sentAt = clock.now();
+      try {
+        const answer = await send({ ...options, request: { ...options.request, signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]) } });
+        pass.answered();
+        this.#observe(options, answer.status, answer.headers, sentAt);
+        return answer;
+      } catch (error) {
+        const { response } = error as Failed;
+        this.#observe(options, response?.status, response?.headers, sentAt);
+        this.#settle(pass, options, error);
+        if (read && !again && response === undefined && signal?.aborted !== true && isConnectionReset(error)) continue;
+        throw error;
+      }
+    }
+  }
+
+  /** Tells the gate how it went. @throws CiServerError `rate_limited` with the wait that holds for all */
+  #settle(pass: GatePass, options: Sent, error: unknown): void {
+    const { response } = error as Failed;
+    if (response === undefined) return pass.failed();
+    const { failure } = this.#classify('list', error); // limits look alike whatever the call
+    if (failure.kind !== 'rate_limited') return pass.answered();
+    const request: GitHubRequest = { call: 'list', route: `${options.method} ${options.url}`, parameters: {}, about: `credential ${this.#options.name}` };
+    throw this.#error({ ...failure, retryAfterMs: pass.limited(failure.retryAfterMs) }, request, response.status);
+  }
+
+  #observe(options: Sent, status: number | undefined, headers: Answered['headers'] | undefined, sentAt: number): void {
+    const { name, logger, clock, onRequest } = this.#options;
+    const remaining = headers?.['x-ratelimit-remaining'];
+    const rateLimitRemaining = remaining === undefined ? undefined : Number(remaining);
+    const seen = { credential: name, route: `${options.method} ${options.url}`, status, ms: clock.now() - sentAt, rateLimitRemaining };
+    logger.debug(seen, 'CI server request');
+    onRequest?.(seen);
+  }
+}
+
+interface Answered {
+  status: number;
+  headers: Record<string, string | number | undefined>;
+  data: unknown;
+}
+
+interface Sent {
+  method: string;
+  url: string;
+  request: { signal?: AbortSignal };
+}
+
+type Send = (options: Sent) => Promise<Answered>;
+type OctokitResponse = Awaited<ReturnType<Octokit['request']>>;
+
+/** What octokit throws: with a response when there was one. */
+type Failed = { status?: number; response?: Answered };
+
+const isHttpError = (error: unknown): boolean => error instanceof Error && error.name === 'HttpError';
+
+/** Connections of one credential: through its proxy, else the environment's, else direct. */
+function dispatcherOf(credential: Credential): Dispatcher {
+  const { proxy, caFile } = credential;
+  const tls = caFile === undefined ? {} : { ca: [...rootCertificates, readFileSync(caFile, 'utf8')] };
+  return new EnvHttpProxyAgent({
+    connect: { timeout: 10_000, ...tls },
+    requestTls: tls,
+    // A proxy named for this credential is meant for it: NO_PROXY is about the environment's.
+    ...(proxy === undefined ? {} : { httpProxy: proxy, httpsProxy: proxy, noProxy: '' }),
+  });
+}

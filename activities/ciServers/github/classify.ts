@@ -1,0 +1,153 @@
+import type { CiServerErrorKind } from '../../ports.ts';
+
+/** Which call was answered: the same status means different things to different calls. */
+export type GitHubCall = 'jit' | 'registration_token' | 'installation_token' | 'runner' | 'remove' | 'list' | 'group';
+
+/** One answer that is not a success, as it came in. */
+export interface ErrorAnswer {
+  readonly call: GitHubCall;
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string | number | undefined>>;
+  /** The parsed JSON, or the text when it was none. */
+  readonly body: unknown;
+}
+
+/**
+ * What an answer means. `not_found` is GitHub's own 404 and no verdict yet: GitHub answers 404, not 403, to a credential that cannot
+ * see the scope, so whoever asked must look whether the scope can be listed.
+ */
+export interface Classification {
+  readonly kind: CiServerErrorKind | 'not_found';
+  /** How long the server says to wait, in ms. `undefined` with `rate_limited`: it did not say; at least a minute is due then. */
+  readonly retryAfterMs?: number;
+  /** The server's message, or what is wrong with the answer. */
+  readonly reason: string;
+}
+
+/** A server that says "wait longer than this" talks nonsense (a reset in ms, say): ask again after a day. */
+const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Texts of the primary limit ("API rate limit exceeded for …"), the secondary limit in its present and older forms. The
+ * documentation_url is not looked at: its anchor has changed twice (#abuse-rate-limits, #secondary-rate-limits,
+ * #about-secondary-rate-limits).
+ * https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+ */
+const LIMIT_TEXT = /rate limit|abuse detection|temporarily blocked from content creation|submitted too quickly|too many requests/i;
+
+/** 422 to a DELETE: `Bad request - Runner "X" is still running a job"` or `Runner "X" is currently running a job and cannot be deleted`. */
+const BUSY_TEXT = /running a job/i;
+
+/** 403 to a JIT request that a better credential would not help: the group, or a setting of the organization or the repository. */
+const UNUSABLE_GROUP_TEXT = /runner group|self-hosted runners? (is|are) (disabled|not allowed)|runners are disabled/i;
+
+/** Classifies an answer by call, status, headers and message. @param nowMs this machine's clock, used when the answer has no date */
+export function classifyAnswer(answer: ErrorAnswer, nowMs: number): Classification {
+  const { call, status, headers } = answer;
+  const message = messageOf(answer.body);
+  const reason = message ?? `status ${status} without a message`;
+
+  // First of all: a limit comes with the same 403 as a missing permission, and must never be read as one.
+  if (status === 429 || (status === 403 && isLimit(answer, message))) {
+    return withWait('rate_limited', waitOf(headers, nowMs), reason);
+  }
+  if (status >= 500 || status === 408 || status === 425) return withWait('unavailable', retryAfter(headers, nowMs), reason);
+  if (status === 407) return { kind: 'unavailable', reason: 'the proxy asks for authentication: check the credential\'s "proxy" setting' };
+  if (message === undefined && isHtml(answer)) {
+    return { kind: 'unavailable', reason: `status ${status} with an HTML page instead of the API's JSON: something between here and GitHub answered (proxy, firewall, login page)` };
+  }
+  switch (status) {
+    case 401:
+      return { kind: 'credentials', reason };
+    case 403:
+      return { kind: call === 'jit' && UNUSABLE_GROUP_TEXT.test(reason) ? 'rejected' : 'credentials', reason };
+    case 404:
+      return { kind: 'not_found', reason };
+    case 409:
+      // Any other conflict is about the state at the server, which changes.
+      return { kind: call === 'jit' && /already exists/i.test(reason) ? 'name_taken' : 'unavailable', reason };
+    case 422:
+      if (call === 'remove' && BUSY_TEXT.test(reason)) return { kind: 'busy', reason };
+      // An answer cut off on its way: it may have been either text.
+      if (message === undefined) return { kind: 'unavailable', reason };
+      return { kind: call === 'jit' && /already exists/i.test(reason) ? 'name_taken' : 'rejected', reason };
+    default:
+      return status >= 400 ? { kind: 'rejected', reason } : { kind: 'unavailable', reason: `unexpected status ${status}` };
+  }
+}
+
+/** Classifies a request that got no answer (refused, reset, timed out, TLS, DNS, proxy). */
+export function classifyFailure(error: unknown): Classification {
+  const causes = causeChain(error);
+  if (causes.some((cause) => cause.name === 'TimeoutError')) return { kind: 'unavailable', reason: 'no answer in time' };
+  const code = causes.map((cause) => (cause as NodeJS.ErrnoException).code).findLast((each) => typeof each === 'string');
+  const last = causes.at(-1);
+  const text = last === undefined ? String(error) : last.message || last.name;
+  const reason = code === undefined || text.includes(code) ? text : `${text} (${code})`;
+  const tls = code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
+  return { kind: 'unavailable', reason: tls ? `${reason}; if the server has a private certificate authority, name it in the credential's "caFile"` : reason };
+}
+
+/** The connection was closed under the request, as it happens to kept-alive ones: worth one more try when the request only reads. */
+export function isConnectionReset(error: unknown): boolean {
+  return causeChain(error).some((cause) => ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(String((cause as NodeJS.ErrnoException).code)));
+}
+
+function isLimit({ headers }: ErrorAnswer, message: string | undefined): boolean {
+  return headers['retry-after'] !== undefined || String(headers['x-ratelimit-remaining']) === '0' || LIMIT_TEXT.test(message ?? '');
+}
+
+/** GitHub's rule: `retry-after`, else the reset when nothing remains, else at least a minute and longer each time. */
+function waitOf(headers: ErrorAnswer['headers'], nowMs: number): number | undefined {
+  const said = retryAfter(headers, nowMs);
+  if (said !== undefined) return said;
+  const reset = Number(headers['x-ratelimit-reset']);
+  if (String(headers['x-ratelimit-remaining']) !== '0' || !Number.isFinite(reset)) return undefined;
+  // The reset is told in the server's time; a second more, because it is rounded down.
+  return clampWait(reset * 1000 - serverNow(headers, nowMs) + 1000);
+}
+
+function retryAfter(headers: ErrorAnswer['headers'], nowMs: number): number | undefined {
+  const value = headers['retry-after'];
+  if (value === undefined || value === '') return undefined;
+  const seconds = Number(value);
+  if (Number.isFinite(seconds)) return clampWait(seconds * 1000);
+  const date = Date.parse(String(value));
+  return Number.isNaN(date) ? undefined : clampWait(date - serverNow(headers, nowMs));
+}
+
+const serverNow = (headers: ErrorAnswer['headers'], nowMs: number): number => {
+  const date = Date.parse(String(headers['date']));
+  return Number.isNaN(date) ? nowMs : date;
+};
+
+const clampWait = (ms: number): number => Math.min(Math.max(ms, 1000), MAX_WAIT_MS);
+
+const withWait = (kind: CiServerErrorKind, retryAfterMs: number | undefined, reason: string): Classification =>
+  retryAfterMs === undefined ? { kind, reason } : { kind, retryAfterMs, reason };
+
+function messageOf(body: unknown): string | undefined {
+  if (typeof body === 'string') {
+    const text = body.trim();
+    // Of a page only the limit's words are of interest; the rest of the markup says nothing to a reader.
+    if (text === '' || text.startsWith('<')) return LIMIT_TEXT.exec(text)?.[0];
+    return text.slice(0, 300);
+  }
+  if (typeof body !== 'object' || body === null || !('message' in body) || typeof body.message !== 'string') return undefined;
+  const errors = 'errors' in body && Array.isArray(body.errors) ? body.errors.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))) : [];
+  return [body.message, ...errors].join(': ');
+}
+
+const isHtml = ({ headers, body }: ErrorAnswer): boolean =>
+  String(headers['content-type'] ?? '').includes('html') || (typeof body === 'string' && body.trimStart().startsWith('<'));
+
+function causeChain(error: unknown): Error[] {
+  const chain: Error[] = [];
+  let next = error;
+  while (next instanceof Error && chain.length < 10) {
+    chain.push(next);
+    next = next instanceof AggregateError ? next.errors[0] : next.cause;
+  }
+  return chain;
+}

@@ -1,0 +1,163 @@
+import type { z } from 'zod';
+import type { CiRunner, CiServer, Registration, RegisterRequest, Scope } from '../../ports.ts';
+import { registrationUrl, scopeRoute, webUrlOf } from './addresses.ts';
+import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
+import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
+import type { GitHubCall } from './classify.ts';
+import { ExpiringValue } from './expiringValue.ts';
+
+/** A registration token lives an hour; a pod that gets one may need long to come up. */
+const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;
+const DEFAULT_GROUP_ID = 1;
+const PAGE = 100;
+/** 10,000 runners is the most a group may hold; a list that goes on for longer is no list. */
+const MAX_PAGES = 200;
+
+/** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
+export class GitHub implements CiServer {
+  readonly #api: GitHubApi;
+  readonly #options: GitHubApiOptions;
+  readonly #webUrl: string;
+  readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
+
+  constructor(options: GitHubApiOptions) {
+    this.#options = options;
+    this.#api = new GitHubApi(options);
+    this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
+  }
+
+  async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
+    return request.mode === 'jit' ? this.#registerJit(request, signal) : this.#registerWithToken(request, signal);
+  }
+
+  async find(scope: Scope, runner: { id?: number; name: string }, signal?: AbortSignal): Promise<CiRunner | undefined> {
+    return runner.id === undefined ? this.#findByName(scope, runner.name, signal) : this.#findById(scope, runner.id, signal);
+  }
+
+  async remove(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'> {
+    const request = this.#request('remove', 'DELETE', scope, '/actions/runners/{runner_id}', { runner_id: runnerId });
+    const answer = await this.#api.request(request, signal);
+    if (answer.status === 204) return 'removed';
+    if (answer.status !== 404) throw this.#api.error('unavailable', request, 'a removal is answered 204; this was something else (proxy, login page?)', answer.status);
+    await this.#proveScopeVisible(scope, signal);
+    return 'absent';
+  }
+
+  /** Closes the connections. */
+  close(): Promise<void> {
+    return this.#api.close();
+  }
+
+  async #registerJit(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
+    const { scope, name, groupId, labels } = wanted;
+    const request = this.#request('jit', 'POST', scope, '/actions/runners/generate-jitconfig', {
+      name,
+      runner_group_id: groupId,
+      labels,
+      work_folder: '_work',
+    });
+    if (!wanted.ephemeral) throw this.#api.error('rejected', request, 'a just-in-time runner is always ephemeral: register a static runner with a token');
+    const answer = await this.#api.request(request, signal);
+    if (answer.status === 404) {
+      await this.#proveScopeVisible(scope, signal);
+      throw this.#api.error('rejected', request, `runner group ${groupId} does not exist or may not be used: check runnerGroupId`, 404);
+    }
+    const jit = this.#parse(jitAnswer, answer, request);
+    return { runnerName: jit.runner.name, runnerId: jit.runner.id, env: { ...RUNNER_ENV, ACTIONS_RUNNER_INPUT_JITCONFIG: jit.encoded_jit_config } };
+  }
+
+  async #registerWithToken(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
+    const { scope, name, labels, ephemeral } = wanted;
+    const group = await this.#groupName(wanted, signal);
+    const token = await this.#registrationToken(scope).get(signal);
+    return {
+      runnerName: name,
+      env: {
+        ...RUNNER_ENV,
+        RUNNER_TOKEN: token,
+        RUNNER_URL: registrationUrl(this.#webUrl, scope),
+        RUNNER_SCOPE: scope.kind,
+        RUNNER_NAME: name,
+        RUNNER_LABELS: labels.join(','),
+        RUNNER_EPHEMERAL: String(ephemeral),
+        ...(group === undefined ? {} : { RUNNER_GROUP: group }),
+      },
+    };
+  }
+
+  #registrationToken(scope: Scope): ExpiringValue<string> {
+    const key = `${scope.kind}:${scope.name}`;
+    const known = this.#registrationTokens.get(key);
+    if (known !== undefined) return known;
+    const request = this.#request('registration_token', 'POST', scope, '/actions/runners/registration-token', {});
+    const fetch = async (): Promise<{ value: string; expiresAtMs: number }> => {
+      const { token, expires_at } = this.#parse(registrationTokenAnswer, await this.#api.request(request), request);
+      return { value: token, expiresAtMs: Date.parse(expires_at) };
+    };
+    const value = new ExpiringValue(fetch, MIN_REGISTRATION_TOKEN_LIFE_MS, this.#options.clock);
+    this.#registrationTokens.set(key, value);
+    return value;
+  }
+
+  /** `config.sh` takes the group's name, not its id. Repositories have no groups. */
+  async #groupName({ scope, groupId }: RegisterRequest, signal?: AbortSignal): Promise<string | undefined> {
+    if (scope.kind === 'repository' || groupId === DEFAULT_GROUP_ID) return undefined;
+    const request = this.#request('group', 'GET', scope, '/actions/runner-groups/{runner_group_id}', { runner_group_id: groupId });
+    const answer = await this.#api.request(request, signal);
+    if (answer.status === 404) {
+      await this.#proveScopeVisible(scope, signal);
+      throw this.#api.error('rejected', request, `runner group ${groupId} does not exist: check runnerGroupId`, 404);
+    }
+    return this.#parse(runnerGroupAnswer, answer, request).name;
+  }
+
+  async #findById(scope: Scope, id: number, signal?: AbortSignal): Promise<CiRunner | undefined> {
+    const request = this.#request('runner', 'GET', scope, '/actions/runners/{runner_id}', { runner_id: id });
+    const answer = await this.#api.request(request, signal);
+    if (answer.status !== 404) return this.#parse(runnerAnswer, answer, request);
+    await this.#proveScopeVisible(scope, signal);
+    return undefined;
+  }
+
+  /** One request where the server filters by name; servers that do not know the filter are read to the end of their list. */
+  async #findByName(scope: Scope, name: string, signal?: AbortSignal): Promise<CiRunner | undefined> {
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const request = this.#request('list', 'GET', scope, '/actions/runners', { name, per_page: PAGE, ...(page === 1 ? {} : { page }) });
+      const { runners, total_count } = this.#parse(runnerListAnswer, await this.#api.request(request, signal), request);
+      const found = runners.find((runner) => runner.name === name);
+      if (found !== undefined) return found;
+      if (runners.length === 0 || page * PAGE >= total_count) return undefined;
+    }
+    throw this.#api.error('unavailable', this.#request('list', 'GET', scope, '/actions/runners', {}), 'the list of runners does not end');
+  }
+
+  /**
+   * Does this credential see the scope at all? Only then does a 404 speak of the runner.
+   * @throws CiServerError `credentials` when it does not, or what the answer means otherwise
+   */
+  async #proveScopeVisible(scope: Scope, signal?: AbortSignal): Promise<void> {
+    const request = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
+    this.#parse(runnerListAnswer, await this.#api.request(request, signal), request);
+  }
+
+  #request(call: GitHubCall, method: string, scope: Scope, path: string, parameters: Record<string, unknown>): GitHubRequest {
+    const { prefix, parameters: scopeParameters } = scopeRoute(scope);
+    const about = 'name' in parameters ? `${scope.kind} ${scope.name}, runner ${String(parameters['name'])}` : `${scope.kind} ${scope.name}`;
+    return { call, route: `${method} ${prefix}${path}`, parameters: { ...scopeParameters, ...parameters }, about };
+  }
+
+  /** @throws CiServerError `credentials` on a 404 that can only mean the scope, `unavailable` when this is not GitHub's answer */
+  #parse<T extends z.ZodType>(schema: T, answer: GitHubAnswer, request: GitHubRequest): z.output<T> {
+    if (answer.status === 404) {
+      const enterprise = request.route.includes('{enterprise}') ? '; fine-grained tokens and GitHub Apps have no access to enterprises' : '';
+      throw this.#api.error('credentials', request, `${answer.reason ?? 'Not Found'}: it does not exist, or the credential cannot see it${enterprise}`, 404);
+    }
+    const result = schema.safeParse(answer.data);
+    if (result.success) return result.data;
+    const problem = result.error.issues[0];
+    throw this.#api.error('unavailable', request, `not an answer of GitHub's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`, answer.status);
+  }
+}
+
+/** Makes the runner exit with 7, and say so, when GitHub no longer accepts its version. */
+const RUNNER_ENV = { ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE: '1' } as const;

@@ -1,0 +1,183 @@
+import { CiServerError } from '../../ports.ts';
+import type { Clock } from '../clock.ts';
+
+export interface GateLimits {
+  /** Requests in flight at a time (GitHub: 100 for all processes of a credential). */
+  readonly maxInFlight: number;
+  /** Points per minute and endpoint; `undefined`: not paced. */
+  readonly pointsPerMinute: number | undefined;
+  /** A request that would have to wait longer than this for its turn is turned away instead. @default 10_000 ms */
+  readonly maxLocalWaitMs?: number;
+}
+
+/** The right to send one request. Exactly one of its methods is called, once, when the request is over. */
+export interface GatePass {
+  /** The server answered, and did not speak of limits. */
+  answered(): void;
+  /** The server said to wait (`retryAfterMs`, where it said how long). @returns how long to wait, in ms */
+  limited(retryAfterMs: number | undefined): number;
+  /** No answer. */
+  failed(): void;
+}
+
+/** https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api: at least a minute, then exponentially longer. */
+const FIRST_PAUSE_MS = 60_000;
+const LONGEST_PAUSE_MS = 16 * 60_000;
+const MINUTE_MS = 60_000;
+
+/**
+ * What all requests of one credential in this process go through.
+ *
+ * - Once one of them is told to wait, the others are turned away with the rest of that wait, without a call to the server. When the wait
+ *   is over, a single request goes ahead and the others follow only if it is not told to wait again: each process costs at most one
+ *   extra call per wait.
+ * - At most `maxInFlight` at a time, and at most `pointsPerMinute` per endpoint; short waits for a turn happen here, longer ones are the
+ *   caller's (`rate_limited` with `retryAfterMs`), where they hold no slot and can be seen.
+ */
+export class RateLimitGate {
+  readonly #credential: string;
+  readonly #limits: Required<GateLimits>;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  /** Times of the last requests of an endpoint, reserved ones in the future included; as many as a minute may hold. */
+  readonly #turns = new Map<string, number[]>();
+  readonly #queue: { admit: () => void; refuse: (error: unknown) => void }[] = [];
+  #inFlight = 0;
+  #pausedUntil = 0;
+  /** Counts the waits; an answer to a request sent before the present one says nothing about it. */
+  #pause = 0;
+  /** Waits since the last good answer. */
+  #pausesInARow = 0;
+
+  constructor(credential: string, limits: GateLimits, clock: Clock, random: () => number = Math.random) {
+    this.#credential = credential;
+    this.#limits = { maxLocalWaitMs: 10_000, ...limits };
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /**
+   * Waits for this request's turn.
+   * @param endpoint method and route template
+   * @param points 1 for a read, 5 for a write
+   * @throws CiServerError `rate_limited` with `retryAfterMs` when it is not to be sent now; the signal's reason when aborted
+   */
+  async enter(endpoint: string, points: number, signal?: AbortSignal): Promise<GatePass> {
+    signal?.throwIfAborted();
+    this.#refuseWhilePaused();
+    const wait = this.#reserveTurn(endpoint, points);
+    if (wait > 0) {
+      await this.#clock.sleep(wait, signal);
+      this.#refuseWhilePaused();
+    }
+    await this.#takeSlot(signal);
+    if (this.#clock.now() < this.#pausedUntil) {
+      this.#freeSlot();
+      throw this.#pausedError();
+    }
+    return this.#pass();
+  }
+
+  #pass(): GatePass {
+    const pause = this.#pause;
+    return {
+      answered: () => {
+        if (pause === this.#pause) this.#pausesInARow = 0;
+        this.#freeSlot();
+      },
+      failed: () => this.#freeSlot(),
+      limited: (retryAfterMs) => {
+        if (pause === this.#pause) {
+          this.#pause += 1;
+          this.#pausesInARow += 1;
+        }
+        const own = retryAfterMs ?? Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, this.#pausesInARow - 1), LONGEST_PAUSE_MS);
+        this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.now() + own);
+        for (const waiting of this.#queue.splice(0)) waiting.refuse(this.#pausedError());
+        this.#freeSlot();
+        return this.#withJitter(this.#pausedUntil - this.#clock.now());
+      },
+    };
+  }
+
+  #refuseWhilePaused(): void {
+    if (this.#clock.now() < this.#pausedUntil) throw this.#pausedError();
+  }
+
+  #pausedError(): CiServerError {
+    return this.#turnedAway(this.#pausedUntil - this.#clock.now(), 'the server told another request of this credential to wait');
+  }
+
+  #turnedAway(waitMs: number, why: string): CiServerError {
+    const retryAfterMs = this.#withJitter(waitMs);
+    return new CiServerError('rate_limited', `credential "${this.#credential}": not sent, ${why}; next try in ${Math.ceil(retryAfterMs / 1000)} s`, { retryAfterMs });
+  }
+
+  /** Up to a tenth more (1 s to 30 s), so that those who were turned away together do not come back in one instant. */
+  #withJitter(waitMs: number): number {
+    return Math.ceil(waitMs + this.#random() * Math.min(Math.max(waitMs / 10, 1000), 30_000));
+  }
+
+  /** Takes the endpoint's next turn and returns how far off it is, in ms. */
+  #reserveTurn(endpoint: string, points: number): number {
+    const budget = this.#limits.pointsPerMinute;
+    if (budget === undefined) return 0;
+    const perMinute = Math.max(1, Math.floor(budget / points));
+    const turns = this.#turns.get(endpoint) ?? [];
+    this.#turns.set(endpoint, turns);
+    const now = this.#clock.now();
+    const oldest = turns.length < perMinute ? undefined : turns[0];
+    const turn = Math.max(now, oldest === undefined ? now : oldest + MINUTE_MS);
+    if (turn - now > this.#limits.maxLocalWaitMs) {
+      throw this.#turnedAway(turn - now, `${endpoint} may be called ${perMinute} times a minute`);
+    }
+    turns.push(turn);
+    if (turns.length > perMinute) turns.shift();
+    return turn - now;
+  }
+
+  /** After a wait, one request alone finds out whether it is really over. */
+  get #slots(): number {
+    return this.#pausesInARow > 0 ? 1 : this.#limits.maxInFlight;
+  }
+
+  async #takeSlot(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#queue.length === 0 && this.#inFlight < this.#slots) {
+      this.#inFlight += 1;
+      return;
+    }
+    const timer = new AbortController();
+    const waiting = Promise.withResolvers<void>();
+    const entry = { admit: () => waiting.resolve(), refuse: (error: unknown) => waiting.reject(error) };
+    this.#queue.push(entry);
+    const leave = (error: unknown): void => {
+      const at = this.#queue.indexOf(entry);
+      if (at < 0) return;
+      this.#queue.splice(at, 1);
+      entry.refuse(error);
+    };
+    const abort = (): void => leave(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    const deadline = this.#clock.sleep(this.#limits.maxLocalWaitMs, timer.signal).then(
+      () => leave(this.#turnedAway(1000, `${this.#inFlight} requests of this credential are in flight`)),
+      () => undefined, // admitted or refused before
+    );
+    try {
+      await waiting.promise;
+    } finally {
+      signal?.removeEventListener('abort', abort);
+      timer.abort();
+      await deadline;
+    }
+  }
+
+  #freeSlot(): void {
+    this.#inFlight -= 1;
+    while (this.#inFlight < this.#slots) {
+      const next = this.#queue.shift();
+      if (next === undefined) return;
+      this.#inFlight += 1; // handed over: nobody can slip in between
+      next.admit();
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { CiServerError } from '../ports.ts';
+import type { Credential } from './credentials.ts';
+
+/**
+ * Where a secret comes from. It is read anew at every use (a few bytes): whatever rotates the file, a changed Kubernetes Secret
+ * included, is noticed by the next request, and nothing has to watch.
+ */
+export class SecretSource {
+  readonly #credential: string;
+  readonly #file: string | undefined;
+  readonly #variable: string | undefined;
+
+  constructor(name: string, credential: Credential) {
+    this.#credential = name;
+    this.#file = credential.type === 'pat' ? credential.tokenFile : credential.privateKeyFile;
+    this.#variable = credential.type === 'pat' ? credential.tokenEnv : credential.privateKeyEnv;
+  }
+
+  /** @throws CiServerError `credentials` when there is nothing to read: it may come with the next rotation */
+  async read(): Promise<string> {
+    const { text, place } = this.#file === undefined ? this.#readVariable() : await this.#readFile(this.#file);
+    const secret = text.trim();
+    if (secret === '') throw this.#missing(`${place} is empty`);
+    return secret;
+  }
+
+  #readVariable(): { text: string; place: string } {
+    const variable = this.#variable ?? '';
+    const text = process.env[variable];
+    if (text === undefined) throw this.#missing(`environment variable ${variable} is not set`);
+    return { text, place: `environment variable ${variable}` };
+  }
+
+  async #readFile(file: string): Promise<{ text: string; place: string }> {
+    try {
+      return { text: await readFile(file, 'utf8'), place: `file ${file}` };
+    } catch (error) {
+      throw this.#missing(`cannot read file ${file}: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+    }
+  }
+
+  #missing(problem: string): CiServerError {
+    return new CiServerError('credentials', `credential "${this.#credential}": ${problem}; put the secret there, no restart is needed for a file`);
+  }
+}
