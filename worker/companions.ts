@@ -1,0 +1,119 @@
+/** What runs beside a Worker that has the plugin: an activity-only Worker for each CI server credential, and the watcher of the pods. */
+import { Worker, type WorkerOptions } from '@temporalio/worker';
+import type { Compute, Logger } from '../activities/ports.ts';
+import { startWatcher, type Watcher } from '../activities/waits.ts';
+import { ciTaskQueue } from '../workflows/contract.ts';
+import { createCompleter } from './completer.ts';
+
+/** A CI server's credential, as far as its task queue is concerned. */
+export interface CiQueue {
+  /** Name of the credential. */
+  readonly credential: string;
+  /** Activities a second that the Temporal server hands out over all workers; absent: no limit. Set the same on every worker. */
+  readonly maxPerSecond?: number;
+  /** Activities at once in this process. @default 90 (GitHub refuses more than 100 concurrent requests) */
+  readonly concurrency?: number;
+}
+
+export interface CompanionsOptions {
+  readonly compute: Compute;
+  readonly ciQueues: readonly CiQueue[];
+  readonly logger: Logger;
+  readonly onCompletion?: (completed: boolean) => void;
+  /** Options of the Worker beside which they run; `activities` are Holdfast's alone. */
+  readonly workerOptions: WorkerOptions;
+}
+
+const COMPANION = Symbol('holdfast companion');
+
+/** Are these the options of a Worker that the plugin makes itself? */
+export function isCompanion(options: WorkerOptions): boolean {
+  return COMPANION in options;
+}
+
+export class Companions {
+  readonly #options: CompanionsOptions;
+  readonly #workers: Worker[] = [];
+  readonly #stopping = new AbortController();
+  #watcher: Watcher | undefined;
+
+  constructor(options: CompanionsOptions) {
+    this.#options = options;
+  }
+
+  status(): { polling: boolean; watchSynced: boolean; activitiesInFlight: number } {
+    const statuses = this.#workers.map((worker) => worker.getStatus());
+    return {
+      polling: statuses.length === this.#options.ciQueues.length + 1 && statuses.every((status) => status.runState === 'RUNNING'),
+      watchSynced: this.#watcher?.synced() ?? false,
+      activitiesInFlight: statuses.reduce((sum, status) => sum + status.numInFlightActivities, 0),
+    };
+  }
+
+  /**
+   * Runs the Worker and everything beside it until it is shut down, or until one of them fails: then all stop, and the first
+   * failure is thrown. All stop polling at once; the watcher goes last, because an activity may still give its slot back.
+   */
+  async runWith(main: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
+    this.#workers.push(main);
+    // A Worker has no event for "shutdown was asked for", and `next` resolves only after the grace: too late for the others.
+    const shutdown = main.shutdown.bind(main);
+    main.shutdown = () => {
+      shutdown();
+      this.#stop();
+    };
+    // The Worker polls at once: whoever calls runUntil() may shut it down before the rest is up.
+    const runs = [next(main), ...this.#options.ciQueues.map(async (queue) => await this.#runCiWorker(queue)), this.#startWatcher(main)];
+    for (const run of runs) run.catch(() => this.#stop());
+    void runs[0]?.then(() => this.#stop());
+    const results = await Promise.allSettled(runs);
+    await this.#watcher?.stop();
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  async #runCiWorker(queue: CiQueue): Promise<void> {
+    const worker = await Worker.create(this.#ciWorkerOptions(queue));
+    this.#workers.push(worker);
+    const run = worker.run();
+    if (this.#stopping.signal.aborted) worker.shutdown();
+    await run;
+  }
+
+  async #startWatcher(main: Worker): Promise<void> {
+    const { compute, logger, onCompletion, workerOptions } = this.#options;
+    const { client } = main;
+    if (!client) throw new Error('the Worker has no connection to Temporal');
+    const completer = createCompleter({ client, taskQueue: workerOptions.taskQueue });
+    const starting = startWatcher({ compute, completer, logger, ...(onCompletion && { onCompletion }) });
+    const { signal } = this.#stopping;
+    void starting.then(async (watcher) => (signal.aborted ? await watcher.stop() : undefined)).catch(() => undefined);
+    // A cluster that does not answer must not keep the worker from stopping.
+    const stopped = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)));
+    this.#watcher = await Promise.race([starting, stopped]);
+  }
+
+  #stop(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#stopping.abort();
+    for (const worker of this.#workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  }
+
+  #ciWorkerOptions(queue: CiQueue): WorkerOptions {
+    const { taskQueue, connection, namespace, identity, dataConverter, interceptors, activities, workerDeploymentOptions } = this.#options.workerOptions;
+    const { shutdownGraceTime, shutdownForceTime } = this.#options.workerOptions;
+    const inherited = { connection, namespace, identity, dataConverter, interceptors, activities, workerDeploymentOptions, shutdownGraceTime, shutdownForceTime };
+    const options: WorkerOptions = {
+      ...withoutUndefined(inherited),
+      taskQueue: ciTaskQueue(taskQueue, queue.credential),
+      maxConcurrentActivityTaskExecutions: queue.concurrency ?? 90,
+      activityTaskPollerBehavior: { type: 'autoscaling', maximum: 10 },
+      ...(queue.maxPerSecond !== undefined && { maxTaskQueueActivitiesPerSecond: queue.maxPerSecond }),
+    };
+    return Object.assign(options, { [COMPANION]: true });
+  }
+}
+
+/** `exactOptionalPropertyTypes`: an option that is not set must be absent. */
+function withoutUndefined<T extends object>(object: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}

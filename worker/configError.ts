@@ -1,0 +1,18 @@
+/** One thing that is wrong with the settings. */
+export interface ConfigProblem {
+  /** Name of the environment variable. */
+  readonly setting: string;
+  /** What is wrong and how to mend it, on one line, without any secret. */
+  readonly message: string;
+}
+
+/** Thrown with all problems at once. Its message has one line for each. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(problems: readonly ConfigProblem[]) {
+    super(problems.map((problem) => `${problem.setting}: ${problem.message}`).join('\n'));
+    this.problems = problems;
+  }
+}

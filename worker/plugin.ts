@@ -1,0 +1,99 @@
+/** Holdfast as a Temporal plugin: put it on any Worker of yours, and that Worker runs runners. */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { NativeConnection, type ReplayWorkerOptions, type Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
+import { createActivities } from '../activities/index.ts';
+import type { CiServers, Compute, Logger } from '../activities/ports.ts';
+import { Companions, isCompanion, type CiQueue } from './companions.ts';
+
+export interface HoldfastPluginOptions {
+  /** Runs the runners. */
+  readonly compute: Compute;
+  /** Gives the CI server of each credential. */
+  readonly ciServers: CiServers;
+  /** The credentials whose task queues this worker serves. */
+  readonly ciQueues: readonly CiQueue[];
+  /** @default no logging */
+  readonly logger?: Logger;
+  /** Told of every wait that the watcher completed (`true`), or that nobody waited for (`false`). */
+  readonly onCompletion?: (completed: boolean) => void;
+}
+
+/** How the plugin's parts are doing. */
+export interface HoldfastPluginStatus {
+  /** All Workers poll. */
+  readonly polling: boolean;
+  /** The watch over the pods is up to date. */
+  readonly watchSynced: boolean;
+  /** Activities under way, on all task queues. */
+  readonly activitiesInFlight: number;
+}
+
+const QUIET: Logger = { info: () => undefined, warn: () => undefined };
+
+/**
+ * Gives a Worker the workflows and activities of Holdfast, and runs beside it, on its connection, one activity-only Worker for
+ * each credential's task queue and the watcher of the pods. They stop together with the Worker.
+ *
+ * A Worker that has workflows of its own (`workflowsPath` or `workflowBundle`) keeps them: its workflows file then says
+ * `export * from 'holdfast/workflows';`. Activities are added to its own; a name in both is an error.
+ * The Workers beside it get the data converter and the interceptors that are set by then: name this plugin after those that set them.
+ *
+ * One instance serves one Worker.
+ */
+export class HoldfastPlugin implements WorkerPlugin {
+  readonly name = 'holdfast';
+  readonly #options: HoldfastPluginOptions;
+  #workerOptions: WorkerOptions | undefined;
+  #ownConnection: NativeConnection | undefined;
+  #companions: Companions | undefined;
+
+  constructor(options: HoldfastPluginOptions) {
+    this.#options = options;
+  }
+
+  /** What a readiness probe wants to know. */
+  status(): HoldfastPluginStatus {
+    return this.#companions?.status() ?? { polling: false, watchSynced: false, activitiesInFlight: 0 };
+  }
+
+  /** @throws Error when the plugin is in use already, or an activity's name is taken */
+  async configureWorker(options: WorkerOptions): Promise<WorkerOptions> {
+    // A plugin that is set on the connection also meets the Workers that it makes itself.
+    if (isCompanion(options)) return options;
+    if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
+    const activities = createActivities({ compute: this.#options.compute, ciServers: this.#options.ciServers });
+    const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
+    if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
+    // Without a connection the Worker would make one and close it while the Workers beside it still use it.
+    if (!options.connection) this.#ownConnection = await NativeConnection.connect();
+    const connection = options.connection ?? this.#ownConnection;
+    this.#workerOptions = { ...options, ...(connection && { connection }), activities };
+    return { ...this.#workerOptions, activities: { ...options.activities, ...activities }, ...workflowsFor(options) };
+  }
+
+  configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
+    return { ...options, ...workflowsFor(options) };
+  }
+
+  async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
+    if (!this.#workerOptions || this.#companions) return await next(worker);
+    const { logger = QUIET, ...options } = this.#options;
+    this.#companions = new Companions({ ...options, logger, workerOptions: this.#workerOptions });
+    try {
+      await this.#companions.runWith(worker, next);
+    } finally {
+      await this.#ownConnection?.close();
+    }
+  }
+}
+
+/** Path of the workflows, for whoever bundles them ahead: TypeScript in the repository, JavaScript in the published package. */
+export function workflowsPath(): string {
+  const compiled = fileURLToPath(new URL('../workflows/index.js', import.meta.url));
+  return existsSync(compiled) ? compiled : fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
+}
+
+function workflowsFor(options: { workflowsPath?: string; workflowBundle?: unknown }): { workflowsPath?: string } {
+  return options.workflowsPath !== undefined || options.workflowBundle !== undefined ? {} : { workflowsPath: workflowsPath() };
+}

@@ -1,0 +1,74 @@
+/**
+ * All settings of the worker, one zod schema: what can be set, what it means, and its default. Every name is an environment
+ * variable; docs/configuration.md is checked against this file. An empty value counts as not set.
+ */
+import { z } from 'zod';
+import {
+  command,
+  dnsLabel,
+  duration,
+  durationsByName,
+  httpUrl,
+  listenAddress,
+  oneOf,
+  text,
+  whole,
+} from './settingTypes.ts';
+
+/** The image of GitHub's own runner that pods get when the runner names none. Pinned: GitHub retires old versions, we choose when. */
+export const RUNNER_IMAGE = 'ghcr.io/actions/actions-runner:2.335.1';
+
+export const settings = z.object({
+  // ------------------------------------------------------------------------------------------------ what runs where
+  HOLDFAST_TASK_QUEUE: text.prefault('holdfast').describe('Temporal task queue of the workflows. Calls to the CI server run on `<task queue>-ci-<credential>`.'),
+  HOLDFAST_COMPUTE: oneOf('kubernetes', 'process').prefault('kubernetes').describe('Where runners run: `kubernetes` (pods), or `process` (children of this machine; for laptops and demonstrations).'),
+  HOLDFAST_INSTALLATION: dnsLabel.prefault('holdfast').describe('Names this installation: the value of the label that marks its pods and Secrets. Two installations that share a Kubernetes namespace need two names.'),
+
+  // -------------------------------------------------------------------------------------------- compute: kubernetes
+  HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the worker\'s own namespace in a cluster, else the context\'s, else `default`.'),
+  HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: the pod\'s service account in a cluster, else `KUBECONFIG`, else `~/.kube/config`.'),
+  HOLDFAST_KUBE_CONTEXT: text.optional().describe('Context of the kubeconfig. Default: its current one.'),
+  HOLDFAST_RUNNER_IMAGE: text.prefault(RUNNER_IMAGE).describe('Image of the runner container where the runner names none.'),
+
+  // ----------------------------------------------------------------------------------------------- compute: process
+  HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the image\'s own command is the default.'),
+  HOLDFAST_STATE_DIR: text.optional().describe('Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`.'),
+
+  // ------------------------------------------------------------------------------------------- CI server credentials
+  HOLDFAST_GITHUB_TOKEN: text.optional().describe('Shorthand for one credential named `default`: a GitHub personal access token. Better: `HOLDFAST_GITHUB_TOKEN_FILE`.'),
+  HOLDFAST_GITHUB_TOKEN_FILE: text.optional().describe('The same, from a file (a mounted Secret). Read again when it changes, so a token may be rotated while the worker runs.'),
+  HOLDFAST_GITHUB_URL: httpUrl.optional().describe('Base URL of the REST API for the shorthand, for GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.'),
+  HOLDFAST_CREDENTIALS: text.optional().describe('Credentials by name, as a JSON object; secrets are named by file or environment variable, never written here.'),
+  HOLDFAST_CREDENTIALS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
+
+  // ---------------------------------------------------------------------------------------------------------- limits
+  HOLDFAST_JOB_TIMEOUT_CAP: duration.prefault('24h').describe('The longest `jobTimeout` a runner may ask for.'),
+  HOLDFAST_JOB_TIMEOUT_CAPS: durationsByName.prefault('{}').describe('Higher or lower caps by scope, as a JSON object: an organization, `owner/repo` or enterprise to a duration, e.g. `{"acme/app":"72h"}`.'),
+
+  // ------------------------------------------------------------------------------------- health, metrics and webhooks
+  HOLDFAST_HTTP_ADDRESS: listenAddress.prefault('0.0.0.0:8080').describe('Address of `/livez`, `/readyz`, `/metrics` and `/webhooks/github`.'),
+  HOLDFAST_WEBHOOK_SECRET: text.optional().describe('Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either, `/webhooks/github` does not exist: webhooks only make reactions faster.'),
+  HOLDFAST_WEBHOOK_SECRET_FILE: text.optional().describe('The same, from a file. It may have two lines, the new secret and the old, while one is being rotated.'),
+
+  // -------------------------------------------------------------------------------------------------------- shutdown
+  HOLDFAST_SHUTDOWN_GRACE: duration.prefault('30s').describe('After SIGTERM: how long activities in flight may go on before they are handed back. Runners are never touched.'),
+  HOLDFAST_SHUTDOWN_FORCE: duration.prefault('50s').describe('After SIGTERM: when the worker ends whatever is left. Keep the pod\'s `terminationGracePeriodSeconds` above it (60).'),
+  HOLDFAST_CONNECT_TIMEOUT: duration.prefault('60s').describe('How long to wait for the Temporal server at start before giving up.'),
+
+  // ------------------------------------------------------------------------------------------------------ throughput
+  HOLDFAST_MAX_CACHED_WORKFLOWS: whole(0, 100_000).prefault('2000').describe('Workflows kept in memory (the sticky cache). Keep it at least as large as the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155. What is not cached costs a replay, not a mistake.'),
+  HOLDFAST_MAX_WORKFLOW_TASKS: whole(2, 10_000).prefault('100').describe('Workflow tasks executed at once.'),
+  HOLDFAST_MAX_ACTIVITIES: whole(1, 10_000).prefault('200').describe('Activities executed at once on the main task queue. Waiting runners hold no slot.'),
+
+  // --------------------------------------------------------------------------------------------------------- logging
+  HOLDFAST_LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error').prefault('info').describe('Least level that is logged.'),
+  HOLDFAST_LOG_FORMAT: oneOf('json', 'text').prefault('json').describe('`json`: one object a line, on standard output; `text`: for people.'),
+
+  // ------------------------------------------------------------------------------------------------------- versioning
+  TEMPORAL_DEPLOYMENT_NAME: text.optional().describe('With `TEMPORAL_WORKER_BUILD_ID`: turns worker versioning on. The Temporal worker controller sets both.'),
+  TEMPORAL_WORKER_BUILD_ID: text.optional().describe('Build id of this worker\'s code.'),
+});
+
+/** The settings, read and checked, before they are made into a {@link HoldfastConfig}. */
+export type Settings = z.output<typeof settings>;
+export type SettingName = keyof Settings;
