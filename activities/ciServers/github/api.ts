@@ -217,7 +217,7 @@ type OctokitResponse = Awaited<ReturnType<Octokit['request']>>;
 /** What octokit throws: with a response when there was one. */
 type Failed = { status?: number; response?: Answered };
 
-const isHttpError = (error: unknown): boolean => error instanceof Error && error.name === 'HttpError';
+const isHttpError = (error: unknown): boolean => (error as Error | undefined)?.name === 'HttpError';
 
 /** Connections of one credential: through its proxy, else the environment's, else direct. */
 function dispatcherOf(credential: Credential): Dispatcher {

@@ -81,9 +81,9 @@ export function classifyAnswer(answer: ErrorAnswer, nowMs: number): Classificati
 export function classifyFailure(error: unknown): Classification {
   const causes = causeChain(error);
   if (causes.some((cause) => cause.name === 'TimeoutError')) return { kind: 'unavailable', reason: 'no answer in time' };
-  const code = causes.map((cause) => (cause as NodeJS.ErrnoException).code).findLast((each) => typeof each === 'string');
+  const code = causes.map((cause) => cause.code).findLast((each) => typeof each === 'string');
   const last = causes.at(-1);
-  const text = last === undefined ? String(error) : last.message || last.name;
+  const text = last?.message || last?.name || String(error);
   const reason = code === undefined || text.includes(code) ? text : `${text} (${code})`;
   const tls = code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
   return { kind: 'unavailable', reason: tls ? `${reason}; if the server has a private certificate authority, name it in the credential's "caFile"` : reason };
@@ -91,7 +91,7 @@ export function classifyFailure(error: unknown): Classification {
 
 /** The connection was closed under the request, as it happens to kept-alive ones: worth one more try when the request only reads. */
 export function isConnectionReset(error: unknown): boolean {
-  return causeChain(error).some((cause) => ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(String((cause as NodeJS.ErrnoException).code)));
+  return causeChain(error).some((cause) => ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(String(cause.code)));
 }
 
 function isLimit({ headers }: ErrorAnswer, message: string | undefined): boolean {
@@ -142,12 +142,14 @@ function messageOf(body: unknown): string | undefined {
 const isHtml = ({ headers, body }: ErrorAnswer): boolean =>
   String(headers['content-type'] ?? '').includes('html') || (typeof body === 'string' && body.trimStart().startsWith('<'));
 
-function causeChain(error: unknown): Error[] {
-  const chain: Error[] = [];
+/** Told by shape, not by class: errors of Node's own come from another realm in some runtimes. */
+function causeChain(error: unknown): { name?: string; message?: string; code?: unknown }[] {
+  const chain: { name?: string; message?: string; code?: unknown }[] = [];
   let next = error;
-  while (next instanceof Error && chain.length < 10) {
-    chain.push(next);
-    next = next instanceof AggregateError ? next.errors[0] : next.cause;
+  while (typeof next === 'object' && next !== null && 'message' in next && chain.length < 10) {
+    chain.push(next as { message: string });
+    const { errors, cause } = next as { errors?: unknown[]; cause?: unknown };
+    next = errors?.[0] ?? cause;
   }
   return chain;
 }

@@ -1,0 +1,41 @@
+import type { Clock } from '../../activities/ciServers/clock.ts';
+
+/** A clock that stands still until it is told to go on. */
+export class ManualClock implements Clock {
+  #now: number;
+  readonly #sleepers = new Set<{ until: number; wake: () => void }>();
+
+  constructor(start = Date.parse('2026-03-01T12:00:00Z')) {
+    this.#now = start;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const sleeper = {
+        until: this.#now + ms,
+        wake: () => {
+          this.#sleepers.delete(sleeper);
+          resolve();
+        },
+      };
+      this.#sleepers.add(sleeper);
+      signal?.addEventListener('abort', () => {
+        this.#sleepers.delete(sleeper);
+        reject(signal.reason as Error);
+      }, { once: true });
+    });
+  }
+
+  /** Moves on and wakes whoever slept until then; returns after they have run. */
+  async advance(ms: number): Promise<void> {
+    await new Promise(setImmediate); // whoever is about to sleep falls asleep first
+    this.#now += ms;
+    for (const sleeper of this.#sleepers) if (sleeper.until <= this.#now) sleeper.wake();
+    await new Promise(setImmediate);
+  }
+}
