@@ -10,5 +10,6 @@ export default {
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'es6' }, sourceMaps: 'inline' },
     ],
   },
+  globalTeardown: './test/support/globalTeardown.ts',
   testTimeout: 60_000,
 };

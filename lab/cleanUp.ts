@@ -1,0 +1,71 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { basename, join, sep } from 'node:path';
+import { promisify } from 'node:util';
+import { removeCgroups } from './cgroups.ts';
+import type { Lab } from './component.ts';
+import { cniNetworkName, runFolder } from './nodeFiles.ts';
+import { removeBridge } from './podNetwork.ts';
+import { processStartTime, stopProcess } from './process.ts';
+import { BINARIES } from './versions.ts';
+
+const OURS = new Set<string>([...Object.keys(BINARIES), 'containerd-shim-runc-v2']);
+
+/**
+ * Removes what a real node leaves outside of its processes: pods' processes, shims, mounts, network namespaces, the bridge,
+ * cgroups, run folder. Also what an earlier, crashed run left. The lab's components must be stopped.
+ */
+export async function cleanUp(lab: Lab): Promise<void> {
+  if (process.platform !== 'linux') return;
+  await killStrays(lab);
+  if (process.getuid?.() !== 0) return; // then there never was a node
+  await removeCgroups(lab.record);
+  await killStrays(lab); // shims stay while their container lives
+  await unmountAll([lab.dir, runFolder(lab)]);
+  await removeBridge(lab.record);
+  await rm(runFolder(lab), { recursive: true, force: true });
+  await removeMatching('/var/lib/cni/results', (name) => name.startsWith(`${cniNetworkName(lab)}-`));
+  // The kubelet puts links there whatever its folders are.
+  await removeMatching('/var/log/containers', async (name) => {
+    const target = await readlink(join('/var/log/containers', name)).catch(() => '');
+    return target.startsWith(lab.dir + sep);
+  });
+}
+
+/** Kills processes of the lab's programs whose command line names this lab's folders, and that no process record knows. */
+async function killStrays(lab: Lab): Promise<void> {
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    const pid = Number(entry);
+    const startTime = await processStartTime(pid);
+    const args = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
+    if (startTime === undefined || !OURS.has(basename(args[0] ?? ''))) continue;
+    const ours = args.slice(1).some((arg) => [lab.dir, runFolder(lab)].some((folder) => arg.includes(folder + sep)));
+    if (!ours) continue;
+    lab.progress(`killing a left-over ${basename(args[0] ?? '')} (pid ${pid})`);
+    await stopProcess({ pid, startTime }, 'SIGKILL', 5_000);
+  }
+}
+
+/** Unmounts everything below these folders, the innermost first. */
+async function unmountAll(folders: readonly string[]): Promise<void> {
+  for (const point of mountsBelow(await readFile('/proc/self/mountinfo', 'utf8'), folders)) {
+    await promisify(execFile)('umount', ['--lazy', point]);
+  }
+}
+
+/** Mount points below folders, from the text of /proc/self/mountinfo, the latest first (field 5; blanks are escaped in octal). */
+export function mountsBelow(mountinfo: string, folders: readonly string[]): string[] {
+  return mountinfo
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .map((point) => point.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))))
+    .filter((point) => folders.some((folder) => point === folder || point.startsWith(folder + sep)))
+    .reverse();
+}
+
+async function removeMatching(folder: string, matches: (name: string) => boolean | Promise<boolean>): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (await matches(name)) await rm(join(folder, name), { force: true });
+  }
+}

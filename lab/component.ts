@@ -1,0 +1,58 @@
+import type { BinaryName } from './versions.ts';
+import type { ComponentName, Nodes } from './options.ts';
+
+/** What a lab remembers between commands: `<stateDir>/lab.json`. */
+export interface LabRecord {
+  /** 8 hex digits of the state folder's path: names what is machine-wide (bridge, cgroup, run folder). */
+  readonly id: string;
+  temporal: boolean;
+  kubernetes: boolean;
+  nodes: Nodes;
+  readonly ports: Record<string, number>;
+  /** Bearer token of the cluster's admin, and of the node. */
+  readonly tokens: { readonly admin: string; readonly node: string };
+  /** The /24 of the pods, e.g. `10.211.3`. */
+  podNetwork?: string;
+}
+
+/** What a component's functions get. */
+export interface Lab {
+  /** Absolute. */
+  readonly dir: string;
+  readonly record: LabRecord;
+  /** Resolved binaries, as far as the components' `binaries` ask for them. */
+  readonly binaries: Partial<Record<BinaryName, string>>;
+  readonly progress: (line: string) => void;
+}
+
+/** One process of the lab. */
+export interface Component {
+  readonly name: ComponentName;
+  /** The first is the process itself. */
+  readonly binaries: readonly [BinaryName, ...BinaryName[]];
+  /** Ports it listens on, by their key in the record. */
+  readonly ports: readonly string[];
+  /** Must be ready before this one starts. */
+  readonly after: readonly ComponentName[];
+  /** Throws ComponentUnavailableError when this machine cannot run it at all. */
+  check?(): Promise<void>;
+  /** Writes what it needs. Idempotent: also called before a restart. */
+  prepare?(lab: Lab): Promise<void>;
+  command(lab: Lab): { args: string[]; env?: Record<string, string> };
+  /** Answers now. */
+  healthy(lab: Lab): Promise<boolean>;
+  /** Good for use after a start. Default: healthy. */
+  ready?(lab: Lab): Promise<boolean>;
+  /** Done once after each start, when it is ready. */
+  finish?(lab: Lab): Promise<void>;
+  readonly readyWithinMs: number;
+  readonly stop: { readonly signal: NodeJS.Signals; readonly withinMs: number };
+  /** What to look at when it does not come up. */
+  readonly fix: string;
+}
+
+export function port(lab: Lab, key: string): number {
+  const value = lab.record.ports[key];
+  if (value === undefined) throw new Error(`the lab in ${lab.dir} has no port "${key}": run \`lab down\`, then \`lab up\``);
+  return value;
+}

@@ -1,0 +1,32 @@
+import type { Component, LabRecord } from '../component.ts';
+import type { ComponentName } from '../options.ts';
+import { containerd } from './containerd.ts';
+import { etcd } from './etcd.ts';
+import { kubeApiserver } from './kubeApiserver.ts';
+import { kubeControllerManager } from './kubeControllerManager.ts';
+import { kubelet } from './kubelet.ts';
+import { kubeScheduler } from './kubeScheduler.ts';
+import { kwok } from './kwok.ts';
+import { temporal } from './temporal.ts';
+
+/** All components; a component comes after those it needs. */
+export const COMPONENTS: Readonly<Record<ComponentName, Component>> = {
+  temporal,
+  etcd,
+  'kube-apiserver': kubeApiserver,
+  'kube-controller-manager': kubeControllerManager,
+  'kube-scheduler': kubeScheduler,
+  containerd,
+  kubelet,
+  kwok,
+};
+
+/** The components a lab consists of, in the order of their start. */
+export function componentsOf(record: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes'>): Component[] {
+  return [
+    ...(record.temporal ? [temporal] : []),
+    ...(record.kubernetes ? [etcd, kubeApiserver, kubeControllerManager, kubeScheduler] : []),
+    ...(record.nodes === 'kubelet' ? [containerd, kubelet] : []),
+    ...(record.nodes === 'kwok' ? [kwok] : []),
+  ];
+}

@@ -1,0 +1,197 @@
+/** The lab: the real components (Temporal, Kubernetes) on this machine, for development, tests, demo and benchmarks. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cleanUp } from './cleanUp.ts';
+import type { Component, Lab, LabRecord } from './component.ts';
+import { COMPONENTS, componentsOf } from './components/index.ts';
+import { NAMESPACE, temporalAddress, temporalUiUrl } from './components/temporal.ts';
+import { apiServerUrl, kubeconfigPath } from './kubernetesFiles.ts';
+import { withLock } from './lock.ts';
+import type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus } from './options.ts';
+import { hostAddress } from './podNetwork.ts';
+import { isAlive } from './process.ts';
+import { createLabFolder, labFolder, lockPath, logPath, newRecord, readProcess, readRecord, writeRecord } from './store.ts';
+import { isUp, resolveBinaries, startComponent, stopComponent } from './supervise.ts';
+
+export type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus } from './options.ts';
+export { ComponentFailedError, ComponentUnavailableError } from './options.ts';
+
+const silent = (): void => undefined;
+
+/**
+ * Brings up what is asked for. What runs and answers is kept, what is missing is added, what died is started again on its data;
+ * what runs but was not asked for is left alone. Quick when all is up; several processes may call it at once.
+ * @throws ComponentUnavailableError when a component cannot be had on this machine
+ * @throws ComponentFailedError when one does not come up
+ */
+export async function up(options: LabOptions = {}): Promise<LabState> {
+  const folder = await labFolder(options.stateDir);
+  const known = await readRecord(folder);
+  if (known !== undefined) {
+    const target = { ...known, ...merge(known, options) };
+    const lab = labOf(folder, known, options.progress);
+    const wanted = wantedComponents(target, options);
+    if (covers(known, target) && portsAgree(known, options) && (await all(wanted, (component) => isUp(lab, component)))) return stateOf(lab);
+  }
+
+  const progress = options.progress ?? silent;
+  const dir = await createLabFolder(folder);
+  return withLock(lockPath(dir), () => upLocked(dir, options), () => progress(`waiting for another process that works on the lab in ${dir}`));
+}
+
+async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
+  const record = (await readRecord(dir)) ?? newRecord(dir);
+  const target = merge(record, options);
+  const lab = labOf(dir, record, options.progress);
+  if (!portsAgree(record, options)) {
+    if (await isUp(lab, COMPONENTS.temporal)) throw new Error(`the lab in ${dir} runs Temporal on port ${record.ports['temporal']} already: run \`lab down\` first to change ports`);
+    if (options.temporalPort !== undefined) record.ports['temporal'] = options.temporalPort;
+    if (options.uiPort !== undefined) record.ports['temporal-ui'] = options.uiPort;
+  }
+  const wanted = wantedComponents({ ...record, ...target }, options);
+  for (const component of wanted) await component.check?.();
+  const missing: Component[] = [];
+  for (const component of wanted) if (!(await isUp(lab, component))) missing.push(component);
+  await resolveBinaries(lab, missing);
+  Object.assign(record, target);
+  await writeRecord(dir, record);
+  await startInOrder(lab, missing);
+  return stateOf(lab);
+}
+
+/**
+ * Stops everything. Leaves no process, mount, network namespace, bridge or cgroup of this lab; data and logs stay unless `purge`.
+ * A lab that is not there is fine.
+ */
+export async function down(options: DownOptions = {}): Promise<void> {
+  const dir = await labFolder(options.stateDir);
+  const record = await readRecord(dir);
+  if (record === undefined) return;
+  const progress = options.progress ?? silent;
+  await withLock(
+    lockPath(dir),
+    async () => {
+      const stopping = new Map<ComponentName, Promise<void>>();
+      const stop = (component: Component): Promise<void> => {
+        const known = stopping.get(component.name);
+        if (known !== undefined) return known;
+        const users = Object.values(COMPONENTS).filter((other) => other.after.includes(component.name));
+        const done = Promise.all(users.map(stop)).then(() => stopComponent(dir, component));
+        stopping.set(component.name, done);
+        return done;
+      };
+      await Promise.all(Object.values(COMPONENTS).map(stop));
+      await cleanUp(labOf(dir, record, progress));
+      await writeRecord(dir, { ...record, temporal: false, kubernetes: false, nodes: 'none' });
+      if (options.purge === true) {
+        for (const data of ['temporal', 'etcd', 'kubernetes', 'containerd', 'kubelet', 'processes', 'kubeconfig', 'lab.json']) {
+          await rm(join(dir, data), { recursive: true, force: true });
+        }
+      }
+      progress('the lab is down');
+    },
+    () => progress(`waiting for another process that works on the lab in ${dir}`),
+  );
+}
+
+/** What the lab consists of, and how each part is. */
+export async function status(options: { stateDir?: string } = {}): Promise<LabStatus> {
+  const dir = await labFolder(options.stateDir);
+  const record = await readRecord(dir);
+  if (record === undefined) return { stateDir: dir, components: {} };
+  const lab = labOf(dir, record, undefined);
+  const entries = componentsOf(record).map(async (component): Promise<[ComponentName, ComponentStatus]> => {
+    const identity = await readProcess(dir, component.name);
+    const log = logPath(dir, component.name);
+    if (identity === undefined || !(await isAlive(identity))) return [component.name, { state: 'down', log }];
+    return [component.name, { state: (await component.healthy(lab)) ? 'healthy' : 'unhealthy', pid: identity.pid, log }];
+  });
+  return { ...stateOf(lab), components: Object.fromEntries(await Promise.all(entries)) };
+}
+
+/** Stops one component and leaves it down, its data kept. For tests that hold a component down for a while. @param signal default SIGKILL */
+export async function kill(stateDir: string, name: ComponentName, options: { signal?: NodeJS.Signals } = {}): Promise<void> {
+  const dir = await labFolder(stateDir);
+  await withLock(lockPath(dir), () => stopComponent(dir, COMPONENTS[name], options.signal ?? 'SIGKILL'));
+}
+
+/** Starts one component of a lab again, on its data and its ports, and waits until it is ready. */
+export async function start(stateDir: string, name: ComponentName): Promise<void> {
+  const dir = await labFolder(stateDir);
+  await withLock(lockPath(dir), () => startOne(dir, name));
+}
+
+/** Stops one component and starts it again on its data and its ports. @param signal default: its own polite one */
+export async function restart(stateDir: string, name: ComponentName, options: { signal?: NodeJS.Signals } = {}): Promise<void> {
+  const dir = await labFolder(stateDir);
+  await withLock(lockPath(dir), async () => {
+    await stopComponent(dir, COMPONENTS[name], options.signal);
+    await startOne(dir, name);
+  });
+}
+
+async function startOne(dir: string, name: ComponentName): Promise<void> {
+  const record = await readRecord(dir);
+  if (record === undefined || !componentsOf(record).includes(COMPONENTS[name])) throw new Error(`the lab in ${dir} has no ${name}: run \`lab up\` first`);
+  const lab = labOf(dir, record, undefined);
+  await resolveBinaries(lab, [COMPONENTS[name]]);
+  await startComponent(lab, COMPONENTS[name]);
+}
+
+async function startInOrder(lab: Lab, components: readonly Component[]): Promise<void> {
+  const starting = new Map<ComponentName, Promise<void>>();
+  for (const component of components) {
+    const before = component.after.map((name) => starting.get(name) ?? Promise.resolve());
+    starting.set(component.name, Promise.all(before).then(() => startComponent(lab, component)));
+  }
+  const results = await Promise.allSettled(starting.values());
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** What the lab shall consist of after `up`. @throws Error when real and fake nodes would be mixed */
+function merge(record: LabRecord, options: LabOptions): Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes'> {
+  const nodes = options.nodes ?? 'none';
+  if (nodes !== 'none' && record.nodes !== 'none' && nodes !== record.nodes) {
+    throw new Error(`this lab has ${record.nodes} nodes: run \`lab down\` first, or use another --state-dir for ${nodes}`);
+  }
+  if (nodes !== 'none' && options.kubernetes === false) throw new Error(`nodes "${nodes}" need Kubernetes`);
+  return {
+    temporal: record.temporal || (options.temporal ?? true),
+    kubernetes: record.kubernetes || (options.kubernetes ?? true),
+    nodes: nodes === 'none' ? record.nodes : nodes,
+  };
+}
+
+/** What this call must see up: not a part of the lab that it did not ask for (a test may hold that one down). */
+function wantedComponents(target: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes'>, options: LabOptions): Component[] {
+  const kubernetes = options.kubernetes ?? true;
+  return componentsOf({ temporal: options.temporal ?? true, kubernetes, nodes: kubernetes ? target.nodes : 'none' });
+}
+
+function covers(known: LabRecord, target: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes'>): boolean {
+  return known.temporal === target.temporal && known.kubernetes === target.kubernetes && known.nodes === target.nodes;
+}
+
+function portsAgree({ ports }: LabRecord, { temporalPort, uiPort }: LabOptions): boolean {
+  return (temporalPort ?? ports['temporal']) === ports['temporal'] && (uiPort ?? ports['temporal-ui']) === ports['temporal-ui'];
+}
+
+function labOf(dir: string, record: LabRecord, progress: ((line: string) => void) | undefined): Lab {
+  return { dir, record, binaries: {}, progress: progress ?? silent };
+}
+
+function stateOf(lab: Lab): LabState {
+  const { record } = lab;
+  return {
+    stateDir: lab.dir,
+    ...(record.temporal ? { temporal: { address: temporalAddress(lab), uiUrl: temporalUiUrl(lab), namespace: NAMESPACE } } : {}),
+    ...(record.kubernetes ? { kubernetes: { kubeconfig: kubeconfigPath(lab), server: apiServerUrl(lab) } } : {}),
+    ...(record.nodes === 'none' ? {} : { nodes: record.nodes }),
+    ...(record.nodes === 'kubelet' ? { hostAddress: hostAddress(record) } : {}),
+  };
+}
+
+async function all<T>(items: readonly T[], test: (item: T) => Promise<boolean>): Promise<boolean> {
+  return (await Promise.all(items.map(test))).every(Boolean);
+}

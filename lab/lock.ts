@@ -1,0 +1,48 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DatabaseSync } from 'node:sqlite';
+
+/**
+ * Runs `body` while holding an exclusive lock on a file, across processes.
+ *
+ * The lock is SQLite's own file lock: the kernel releases it when its holder dies, however it dies, so there is no stale lock
+ * to detect. (Node offers no flock.)
+ * @param waiting called once, when somebody else holds the lock
+ */
+export async function withLock<T>(path: string, body: () => Promise<T>, waiting?: () => void): Promise<T> {
+  await mkdir(dirname(path), { recursive: true });
+  const database = await openQuietly(path);
+  try {
+    for (let told = false; !tryLock(database); told = true) {
+      if (!told) waiting?.();
+      await delay(50);
+    }
+    return await body();
+  } finally {
+    database.close();
+  }
+}
+
+function tryLock(database: DatabaseSync): boolean {
+  try {
+    database.exec('BEGIN EXCLUSIVE');
+    return true;
+  } catch (error) {
+    if (/database is locked|database is busy/.test(String(error))) return false;
+    throw error;
+  }
+}
+
+/** Node 22 warns on stderr that node:sqlite is experimental; that is nothing for the reader of `lab status --json`. */
+async function openQuietly(path: string): Promise<DatabaseSync> {
+  const emitWarning = process.emitWarning;
+  process.emitWarning = () => undefined;
+  try {
+    // Not a static import, so that the warning comes now; and jest knows no import of built-ins that exist with a prefix only.
+    const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+    return new DatabaseSync(path, { timeout: 0 });
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}

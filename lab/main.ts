@@ -1,0 +1,121 @@
+/** `npm run lab -- up|down|status` */
+import { Command, Option } from 'commander';
+import { down, status, up, type LabOptions, type LabState, type LabStatus } from './lab.ts';
+import { DEFAULT_STATE_DIR } from './store.ts';
+
+const PARTS = ['temporal', 'kubernetes'] as const;
+
+interface CommonFlags {
+  stateDir: string;
+  json?: true;
+}
+interface UpFlags extends CommonFlags {
+  nodes?: 'none' | 'kubelet' | 'kwok';
+  only?: (typeof PARTS)[number];
+  temporal: boolean;
+  kubernetes: boolean;
+  temporalPort?: number;
+  uiPort?: number;
+}
+
+const stateDir = (): Option => new Option('--state-dir <folder>', 'data, logs and process records').default(DEFAULT_STATE_DIR).env('HOLDFAST_LAB_DIR');
+const json = (): Option => new Option('--json', 'print the result as one JSON object on stdout');
+const tcpPort = (text: string): number => {
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`"${text}" is not a TCP port (1 to 65535)`);
+  return port;
+};
+
+/** Long steps take minutes: progress goes to stderr, with the time since the start. */
+function progress(): (line: string) => void {
+  const started = performance.now();
+  return (line) => console.error(`[${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s] ${line}`);
+}
+
+const program = new Command('lab')
+  .description('Runs the real components on this machine: Temporal with its UI, and a Kubernetes cluster with real or fake nodes.')
+  .addHelpText(
+    'after',
+    `
+Each component is looked for in this order: HOLDFAST_<COMPONENT>_BIN, PATH, the cache (~/.cache/holdfast), official download,
+build from Go modules (needs Go; some minutes, once).
+
+Exit status: 0 all well; 1 something failed; 3 (status) something that should run does not.
+
+Examples:
+  npm run lab -- up                          Temporal and a control plane without nodes
+  npm run lab -- up --nodes kubelet          this machine becomes a node (Linux, root)
+  npm run lab -- up --only temporal
+  KUBECONFIG=.holdfast/lab/kubeconfig kubectl get pods -A
+  npm run lab -- down --purge`,
+  );
+
+program
+  .command('up')
+  .description('bring up what is missing, keep what runs, start again what died (data kept)')
+  .addOption(new Option('--nodes <kind>', 'nodes of the cluster; default: those it has').choices(['none', 'kubelet', 'kwok']))
+  .addOption(new Option('--only <part>', 'only this part').choices(PARTS))
+  .option('--no-temporal', 'without Temporal')
+  .option('--no-kubernetes', 'without Kubernetes')
+  .addOption(new Option('--temporal-port <port>', 'port of Temporal on 127.0.0.1 (default: a free one, kept)').argParser(tcpPort))
+  .addOption(new Option('--ui-port <port>', "port of Temporal's UI on 127.0.0.1 (default: a free one, kept)").argParser(tcpPort))
+  .addOption(stateDir())
+  .addOption(json())
+  .action(async (flags: UpFlags) => {
+    const options: LabOptions = {
+      stateDir: flags.stateDir,
+      temporal: flags.temporal && flags.only !== 'kubernetes',
+      kubernetes: flags.kubernetes && flags.only !== 'temporal',
+      ...(flags.nodes === undefined ? {} : { nodes: flags.nodes }),
+      ...(flags.temporalPort === undefined ? {} : { temporalPort: flags.temporalPort }),
+      ...(flags.uiPort === undefined ? {} : { uiPort: flags.uiPort }),
+      progress: progress(),
+    };
+    const state = await up(options);
+    console.log(flags.json ? JSON.stringify(state) : describe(state));
+  });
+
+program
+  .command('down')
+  .description('stop everything; leaves no process, mount, network namespace or cgroup')
+  .option('--purge', "also delete all data (Temporal's SQLite file, etcd, images); the logs stay")
+  .addOption(stateDir())
+  .addOption(json())
+  .action(async (flags: CommonFlags & { purge?: true }) => {
+    await down({ stateDir: flags.stateDir, purge: flags.purge === true, progress: progress() });
+    if (flags.json) console.log(JSON.stringify({ down: true }));
+  });
+
+program
+  .command('status')
+  .description('what the lab consists of, and how each part is')
+  .addOption(stateDir())
+  .addOption(json())
+  .action(async (flags: CommonFlags) => {
+    const lab = await status({ stateDir: flags.stateDir });
+    console.log(flags.json ? JSON.stringify(lab) : describeStatus(lab));
+    if (Object.values(lab.components).some(({ state }) => state !== 'healthy')) process.exitCode = 3;
+  });
+
+function describe(state: LabState): string {
+  return [
+    ...(state.temporal ? [`Temporal    ${state.temporal.address}   (namespace ${state.temporal.namespace})`, `Temporal UI ${state.temporal.uiUrl}`] : []),
+    ...(state.kubernetes ? [`Kubernetes  ${state.kubernetes.server}`, `kubeconfig  ${state.kubernetes.kubeconfig}`] : []),
+    ...(state.nodes ? [`nodes       ${state.nodes}`] : []),
+    ...(state.hostAddress ? [`host        ${state.hostAddress}   (this machine, as pods reach it)`] : []),
+    `state       ${state.stateDir}`,
+  ].join('\n');
+}
+
+function describeStatus(lab: LabStatus): string {
+  const components = Object.entries(lab.components);
+  if (components.length === 0) return `no lab is up in ${lab.stateDir}`;
+  return [...components.map(([name, { state, pid, log }]) => `${name.padEnd(24)} ${state.padEnd(10)} ${String(pid ?? '-').padEnd(8)} ${log}`), '', describe(lab)].join('\n');
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  console.error(`lab: ${(error as Error).message}`);
+  process.exitCode = 1;
+}

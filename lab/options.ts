@@ -1,0 +1,84 @@
+/** The public vocabulary of the lab: what can be asked for, and what one gets. */
+
+export const COMPONENT_NAMES = [
+  'temporal',
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'containerd',
+  'kubelet',
+  'kwok',
+] as const;
+export type ComponentName = (typeof COMPONENT_NAMES)[number];
+
+/** `kubelet`: this machine is a real node (Linux, root). `kwok`: fake nodes for thousands of pods. */
+export type Nodes = 'none' | 'kubelet' | 'kwok';
+
+export interface LabOptions {
+  /** Folder of data, logs and process records. @default ".holdfast/lab" in the current directory */
+  stateDir?: string;
+  /** Temporal's dev server with its UI. @default true */
+  temporal?: boolean;
+  /** etcd, API server, controller manager, scheduler. @default true */
+  kubernetes?: boolean;
+  /** @default "none" */
+  nodes?: Nodes;
+  /** Port of Temporal's gRPC front end on 127.0.0.1. Default: a free one, remembered in the state folder. */
+  temporalPort?: number;
+  /** Port of Temporal's UI on 127.0.0.1. Default: a free one, remembered in the state folder. */
+  uiPort?: number;
+  /** Told about every step that takes time. Default: nobody. */
+  progress?: (line: string) => void;
+}
+
+export interface DownOptions {
+  /** @default ".holdfast/lab" in the current directory */
+  stateDir?: string;
+  /** Also deletes all data (Temporal's SQLite file, etcd, images); the logs stay. @default false */
+  purge?: boolean;
+  progress?: (line: string) => void;
+}
+
+export interface LabState {
+  /** Absolute. */
+  stateDir: string;
+  temporal?: { address: string; uiUrl: string; namespace: string };
+  kubernetes?: { kubeconfig: string; server: string };
+  nodes?: 'kubelet' | 'kwok';
+  /** With `nodes: kubelet`: an address of this machine that pods reach. Servers for pods listen on it (or on 0.0.0.0). */
+  hostAddress?: string;
+}
+
+export interface ComponentStatus {
+  /** `down`: belongs to this lab but does not run. `unhealthy`: runs, but does not answer. */
+  state: 'healthy' | 'unhealthy' | 'down';
+  pid?: number;
+  log: string;
+}
+
+export interface LabStatus extends LabState {
+  components: Partial<Record<ComponentName, ComponentStatus>>;
+}
+
+/** A component cannot be had on this machine. Says what was tried and what would help. */
+export class ComponentUnavailableError extends Error {
+  override readonly name = 'ComponentUnavailableError';
+  readonly component: string;
+
+  constructor(component: string, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.component = component;
+  }
+}
+
+/** A component started but did not become ready, or died. The message carries the end of its log and the fix. */
+export class ComponentFailedError extends Error {
+  override readonly name = 'ComponentFailedError';
+  readonly component: string;
+
+  constructor(component: string, message: string) {
+    super(message);
+    this.component = component;
+  }
+}

@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process';
+import { networkInterfaces } from 'node:os';
+import { promisify } from 'node:util';
+import type { LabRecord } from './component.ts';
+
+const run = promisify(execFile);
+
+/** Interface names have at most 15 characters. */
+export const bridgeName = (record: Pick<LabRecord, 'id'>): string => `hf-${record.id}`;
+
+/** The bridge's address: the node's address, and where pods reach servers of this machine. */
+export function hostAddress({ podNetwork }: Pick<LabRecord, 'podNetwork'>): string {
+  if (podNetwork === undefined) throw new Error('this lab has no pod network yet');
+  return `${podNetwork}.1`;
+}
+
+/**
+ * Makes the bridge that pods are attached to (the CNI plugin would make it with the first pod only; tests want to listen on its
+ * address before). No forwarding and no masquerading: pods reach this machine and each other, not the world, and no iptables
+ * rule is needed.
+ * @returns the network in use, e.g. `10.211.3`
+ */
+export async function ensureBridge(record: LabRecord): Promise<string> {
+  const name = bridgeName(record);
+  const present = networkInterfaces()[name]?.find(({ family }) => family === 'IPv4');
+  if (present !== undefined) return present.address.replace(/\.1$/, '');
+  await removeBridge(record); // one without an address is a left-over
+  const network = record.podNetwork !== undefined && isFree(record.podNetwork) ? record.podNetwork : chooseNetwork();
+  await run('ip', ['link', 'add', name, 'type', 'bridge']);
+  await run('ip', ['address', 'add', `${network}.1/24`, 'dev', name]);
+  await run('ip', ['link', 'set', name, 'up']);
+  return network;
+}
+
+/** Deletes the bridge; absent is fine. */
+export async function removeBridge(record: Pick<LabRecord, 'id'>): Promise<void> {
+  await run('ip', ['link', 'delete', bridgeName(record)]).catch((error: Error) => {
+    if (!/Cannot find device|ENOENT/.test(error.message)) throw error;
+  });
+}
+
+function chooseNetwork(): string {
+  for (let attempt = 0; attempt < 500; attempt++) {
+    const network = `10.211.${Math.floor(Math.random() * 256)}`;
+    if (isFree(network)) return network;
+  }
+  throw new Error('no free /24 in 10.211.0.0/16 for the pods of the lab');
+}
+
+function isFree(network: string): boolean {
+  return !Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address.startsWith(`${network}.`)));
+}

@@ -1,0 +1,60 @@
+import { describe, test } from '@jest/globals';
+import { ComponentUnavailableError, up, type LabOptions, type LabState } from '../../lab/lab.ts';
+import { testLabFolder } from './labFolder.ts';
+
+/** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, or `all`. */
+export interface LabNeeds {
+  temporal?: boolean;
+  kubernetes?: boolean;
+  nodes?: 'kubelet' | 'kwok';
+}
+
+/**
+ * Brings up what a test needs, and keeps it for the whole run (globalTeardown takes it down). Quick when it is up.
+ * A test that stops components uses a lab in a folder of its own, since other files use this one.
+ */
+export function ensureLab(needs: LabNeeds): Promise<LabState> {
+  const options: LabOptions = {
+    stateDir: testLabFolder(needs.nodes),
+    temporal: needs.temporal ?? false,
+    kubernetes: needs.kubernetes ?? needs.nodes !== undefined,
+    progress: (line) => process.stderr.write(`[lab] ${line}\n`),
+  };
+  return up(needs.nodes === undefined ? options : { ...options, nodes: needs.nodes });
+}
+
+/**
+ * `describe` for suites on real components: `await describeWithLab('…', { temporal: true }, (lab) => { test(…) })`.
+ *
+ * Where a component cannot be had on this machine, the suite is skipped and says why, unless HOLDFAST_REQUIRE names its tier:
+ * then it fails. A component that is there but does not start always fails.
+ */
+export async function describeWithLab(name: string, needs: LabNeeds, body: (lab: LabState) => void): Promise<void> {
+  let lab: LabState;
+  try {
+    lab = await ensureLab(needs);
+  } catch (error) {
+    if (!(error instanceof ComponentUnavailableError) || isRequired(needs, process.env['HOLDFAST_REQUIRE'])) throw error;
+    process.stderr.write(`SKIPPED ${name}: ${error.message}\n`);
+    describe(name, () => {
+      // oxlint-disable-next-line jest/no-disabled-tests -- skipping, visibly, is this function's job
+      test.skip(`needs ${tiersOf(needs).join(' + ')}: ${error.message.split('\n')[0] ?? ''}`, () => undefined);
+    });
+    return;
+  }
+  describe(name, () => body(lab));
+}
+
+/** Whether HOLDFAST_REQUIRE (comma-separated tiers, or `all`) demands one of the tiers that a suite needs. */
+export function isRequired(needs: LabNeeds, required: string | undefined): boolean {
+  const named = (required ?? '').split(',').map((tier) => tier.trim());
+  return named.includes('all') || tiersOf(needs).some((tier) => named.includes(tier));
+}
+
+function tiersOf(needs: LabNeeds): string[] {
+  return [
+    ...(needs.temporal === true ? ['temporal'] : []),
+    ...(needs.kubernetes === true || needs.nodes !== undefined ? ['kubernetes'] : []),
+    ...(needs.nodes === undefined ? [] : [needs.nodes]),
+  ];
+}

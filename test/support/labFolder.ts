@@ -1,0 +1,5 @@
+/** The folder of the test run's lab. Fake nodes live in a lab of their own: pods must not land on the wrong kind. */
+export function testLabFolder(nodes?: 'kubelet' | 'kwok'): string {
+  const base = process.env['HOLDFAST_LAB_DIR'] ?? '.holdfast/lab-test';
+  return nodes === 'kwok' ? `${base}-kwok` : base;
+}
