@@ -2,13 +2,15 @@
 import { awaitPod, observePod, stopPod, tearDown, type AwaitPodInput, type PodInput, type StopPodInput, type TearDownInput } from './pods.ts';
 import type { ActivityPorts, PodView } from './ports.ts';
 import { lookUpRunner, type LookUpInput, type Sighting } from './lookUp.ts';
-import { provision, type ProvisionInput, type Provisioned } from './provision.ts';
+import { findProvisioned, provision, type FindProvisionedInput, type ProvisionInput, type Provisioned } from './provision.ts';
 import { release, type ReleaseInput, type Released } from './release.ts';
 
 /** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface HoldfastActivities {
   /** Registers the runner, stores the registration in its Secret and creates its pod, in one. */
   provision(input: ProvisionInput): Promise<Provisioned>;
+  /** What an interrupted {@link provision} has left, if there is a pod. */
+  findProvisioned(input: FindProvisionedInput): Promise<Provisioned | null>;
   /** Waits until the pod is online, has ended or is gone; holds no slot meanwhile. */
   awaitPod(input: AwaitPodInput): Promise<PodView>;
   /** The pod as it is now. */
@@ -27,6 +29,7 @@ export interface HoldfastActivities {
 export function createActivities(ports: ActivityPorts): HoldfastActivities {
   return {
     provision: (input) => provision(ports, input),
+    findProvisioned: (input) => findProvisioned(ports, input),
     awaitPod: (input) => awaitPod(ports, input),
     observePod: (input) => observePod(ports, input),
     lookUpRunner: (input) => lookUpRunner(ports, input),

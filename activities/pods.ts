@@ -1,6 +1,6 @@
 import { CompleteAsyncError } from '@temporalio/activity';
 import { toFailure } from './failures.ts';
-import { isMet, type PodCondition } from './podConditions.ts';
+import { isMet, type PodCondition } from '../workflows/podConditions.ts';
 import type { ActivityPorts, PodRef, PodView, RunnerIdentity } from './ports.ts';
 
 export interface PodInput {

@@ -1,7 +1,7 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { toFailure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
-import { CiServerError, type ActivityPorts, type CiServer, type PodRequest, type PodView, type RegisterRequest, type Registration } from './ports.ts';
+import { CiServerError, type ActivityPorts, type CiServer, type PodRequest, type PodView, type RegisterRequest, type Registration, type RunnerIdentity } from './ports.ts';
 import { runnerName } from './compute/naming.ts';
 
 export interface ProvisionInput {
@@ -43,6 +43,25 @@ export async function provision({ compute, ciServers }: ActivityPorts, input: Pr
     });
   } catch (error) {
     throw toFailure(error, input, true);
+  }
+}
+
+export interface FindProvisionedInput {
+  readonly identity: RunnerIdentity;
+  readonly namespace?: string;
+}
+
+/** The pod and the registration that a provisioning made whose answer was lost. */
+export async function findProvisioned({ compute }: ActivityPorts, { identity, namespace }: FindProvisionedInput): Promise<Provisioned | null> {
+  try {
+    const place = namespace === undefined ? {} : { namespace };
+    const pod = await compute.observe({ name: compute.podName(identity), ...place });
+    const registration = pod === undefined ? undefined : await compute.readRegistration(identity, namespace);
+    if (pod === undefined || registration === undefined) return null;
+    const { runnerName: name, runnerId } = registration;
+    return runnerId === undefined ? { runnerName: name, pod } : { runnerName: name, runnerId, pod };
+  } catch (error) {
+    throw toFailure(error, { credentialsRetryMs: 60_000 }, false);
   }
 }
 

@@ -12,7 +12,8 @@ export interface ReleaseInput {
   readonly runner: { readonly id?: number; readonly name: string } | { readonly namePrefix: string; readonly identity: RunnerIdentity };
   /** `retry`: fail and be retried while the runner is busy (a static runner's drain); `return`: answer `busy` at once. */
   readonly onBusy: 'retry' | 'return';
-  readonly busyRetryMs: number;
+  /** Delay before the next try of a busy one; the retry policy's own backoff when absent. */
+  readonly busyRetryMs?: number;
   readonly credentialsRetryMs: number;
   /** Given when the runner has ended: its Secret and pod are deleted in the same activity, whatever the answer. */
   readonly tearDown?: TearDownInput;

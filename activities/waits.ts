@@ -3,7 +3,7 @@
  * wait, "not found" means that nobody waits), so several may run; and never the only source, because every wait looks live again.
  */
 import { gonePod } from './pods.ts';
-import { POD_CONDITIONS, dueAtMs, isMet, parseWaitActivityId, waitActivityId } from './podConditions.ts';
+import { POD_CONDITIONS, dueAtMs, isMet, parseWaitActivityId, waitActivityId } from '../workflows/podConditions.ts';
 import type { Compute, Logger, PodListener, PodView, WaitCompleter } from './ports.ts';
 import { TaskQueue } from './taskQueue.ts';
 

@@ -6,7 +6,7 @@ export interface Cancellation {
   readonly mode: CancelMode;
   readonly reason: string;
   /** `drain` (the update) retires a runner in good order; everything else aborts it with this cause. */
-  readonly by: 'drain' | Extract<RunnerCause, 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout' | 'never_registered'>;
+  readonly by: 'drain' | Extract<RunnerCause, 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout'>;
 }
 
 const RANK: Readonly<Record<CancelMode, number>> = { drain: 1, stop: 2, force: 3 };

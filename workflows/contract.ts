@@ -209,9 +209,10 @@ export interface DeregistrationInput {
   organization?: string;
   repository?: string;
   enterprise?: string;
-  credential: string;
-  runnerName: string;
-  runnerId?: number;
+  /** @default "default" */
+  credential?: string;
+  /** Name, and id where it is known; or, from a life that never learnt them, what the name is made of. */
+  runner: { name: string; id?: number } | { namePrefix: string; identity: { workflowId: string; firstRunId: string; attempt: number } };
   reason: string;
   /** How long to keep trying. @default "24h" */
   giveUpAfter?: string;
@@ -221,6 +222,7 @@ export interface DeregistrationInput {
 
 export interface DeregistrationResult {
   outcome: 'removed' | 'absent' | 'dangling';
-  attempts: number;
+  /** Tries, when one succeeded. */
+  attempts?: number;
   message: string;
 }

@@ -7,7 +7,7 @@ import type { RemovalAnswer } from './unregistration.ts';
 export interface EndFacts {
   readonly cancel?: Cancellation;
   /** A deadline or a failed step ended the attempt before the runner did. */
-  readonly failure?: { readonly cause: RunnerCause; readonly message: string };
+  readonly failure?: { readonly cause?: RunnerCause; readonly message: string };
   /** The pod as last seen; absent when there never was one. */
   readonly pod?: PodView;
   /** Holdfast itself asked for the pod's deletion. */
@@ -16,8 +16,9 @@ export interface EndFacts {
   readonly started: boolean;
   readonly wasOnline: boolean;
   readonly sawJob: boolean;
-  /** A job was running at the end, by the runner's own signal, a job event, or a 422 after the end. */
-  readonly busyAtEnd: boolean;
+  /** A job was running at the end, by the runner's own signal or a job event. */
+  readonly ownBusyAtEnd: boolean;
+  /** The CI server's last answer to a removal. */
   readonly removal?: RemovalAnswer;
   readonly onEviction: 'fail' | 'replace';
   /** Runners in a row, this one included, whose container never started. */
@@ -41,18 +42,29 @@ export function decideEnding(f: EndFacts): EndDecision {
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return end('failed', 'The runner was killed: out of memory. Raise its memory limit.', 'oom_killed');
-  if (exit?.code === 0 && f.ephemeral && !f.busyAtEnd && (f.sawJob || f.removal === 'absent')) {
-    return end('succeeded', 'The runner did its job, removed itself and exited with code 0.');
-  }
   const loss = f.pod === undefined || f.stoppedByUs ? undefined : lossCause(f.pod);
-  if (loss !== undefined) return whenLost(f, loss);
-  return whenExited(f);
+  if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined)) return end('succeeded', 'The runner did its job and exited with code 0.');
+  return loss === undefined ? whenExited(f) : whenLost(f, loss);
+}
+
+/**
+ * After exit code 0: did the job run to its end? A runner that was told to go may exit with 0 in the middle of its job, so then only its
+ * own word counts. Left alone, an ephemeral runner exits with 0 after its job only, and a registration that is gone or still busy
+ * (GitHub needs a moment) says that it had one.
+ */
+function didItsJob(f: EndFacts, lost: boolean): boolean {
+  if (lost) return f.sawJob && !f.ownBusyAtEnd && f.removal !== 'busy';
+  return f.sawJob || f.removal === 'absent' || f.removal === 'busy';
+}
+
+/** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one. */
+function wasBusy(f: EndFacts): boolean {
+  return f.ownBusyAtEnd || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent');
 }
 
 function whenCancelled(cancel: Cancellation): EndDecision {
   const because = cancel.reason === '' ? '' : `: ${cancel.reason}`;
   if (cancel.by === 'drain') return end('succeeded', `The runner was drained${because}.`);
-  if (cancel.by === 'never_registered') return end('errored', `The runner never came online${because}.`, 'never_registered');
   return end('aborted', `The runner was ended (${cancel.by}, ${cancel.mode})${because}.`, cancel.by);
 }
 
@@ -87,8 +99,9 @@ function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
     }
     return replace(cause, f.neverStartedInARow, 'before its container started');
   }
-  if (f.busyAtEnd && f.onEviction === 'fail') return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
-  return replace(cause, f.shortLivedInARow, f.busyAtEnd ? 'while it ran a job' : 'while idle');
+  const busy = wasBusy(f);
+  if (busy && f.onEviction === 'fail') return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
+  return replace(cause, f.shortLivedInARow, busy ? 'while it ran a job' : 'while idle');
 }
 
 function replace(cause: RunnerCause, inARow: number, when: string): EndDecision {
@@ -103,7 +116,7 @@ function whenExited(f: EndFacts): EndDecision {
     return end('errored', 'The CI server no longer accepts this version of the runner (exit code 7): use a newer image.', 'runner_deprecated');
   }
   if (exit.code !== 0) return end('failed', `The runner exited with code ${exit.code}.${exit.message === undefined ? '' : ` ${exit.message}`}`);
-  if (f.busyAtEnd) return end('errored', 'The runner exited with code 0, but the CI server still has its job running.', 'agent_lost');
+  if (f.removal === 'busy') return end('errored', 'The runner exited with code 0, but the CI server still has its job running.', 'agent_lost');
   if (!f.wasOnline) return end('errored', 'The runner exited with code 0 before it was ever online.', 'never_registered');
   if (f.removal === 'absent') return end('errored', 'The registration was removed from outside, and the runner ended.', 'deleted_externally');
   return end('errored', 'The runner exited with code 0 without having run a job.', 'agent_lost');

@@ -1,5 +1,5 @@
 /** The conditions of a pod that a runner's life waits for. All are one-shot and monotonic, so a late completion is never wrong. Pure. */
-import type { PodView } from './ports.ts';
+import type { PodView } from '../activities/ports.ts';
 
 export const POD_CONDITIONS = ['online', 'ended', 'gone'] as const;
 export type PodCondition = (typeof POD_CONDITIONS)[number];

@@ -1,0 +1,98 @@
+/** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
+import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, TimeoutFailure, condition, proxyActivities, workflowInfo } from '@temporalio/workflow';
+import type { HoldfastActivities } from '../activities/index.ts';
+import type { Scope } from '../activities/ports.ts';
+import { ciTaskQueue } from './contract.ts';
+
+/** A worker that dies under a short activity is noticed after this long. */
+const HEARTBEAT_TIMEOUT = '15s';
+
+/** Releasing comes before provisioning: what ends frees what others wait for. */
+const PRIORITY = { release: 2, provision: 4 } as const;
+
+interface CallOptions {
+  readonly summary: string;
+  /** Gives up after this long, retries included; never when absent. */
+  readonly withinMs?: number;
+}
+
+/** Calls that need only the cluster. */
+export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'findProvisioned' | 'observePod' | 'stopPod' | 'tearDown'> {
+  return proxyActivities<HoldfastActivities>({
+    startToCloseTimeout: '1m',
+    retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+    ...common(options),
+  });
+}
+
+/** Calls to the CI server: on the rate-limited queue of the credential, in turns between scopes. */
+export function ciCalls(
+  credential: string,
+  scope: Scope,
+  kind: keyof typeof PRIORITY,
+  options: CallOptions,
+): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'release'> {
+  return proxyActivities<HoldfastActivities>({
+    taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
+    startToCloseTimeout: '3m',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+    // The answer of a call that is under way is worth waiting for: it may have changed the world. One that backs off is cancelled at once.
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    // Fairness keys are limited to 64 bytes.
+    priority: { priorityKey: PRIORITY[kind], fairnessKey: scope.name.slice(0, 64) },
+    ...common(options),
+  });
+}
+
+/** A wait for the pod under its own activity id. Attempts are re-syncs, not failures: the next one looks live again. */
+export function podWaitCalls(activityId: string, resyncMs: number, options: CallOptions): Pick<HoldfastActivities, 'awaitPod'> {
+  return proxyActivities<HoldfastActivities>({
+    activityId,
+    startToCloseTimeout: resyncMs,
+    retry: { initialInterval: '1s', backoffCoefficient: 1 },
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    ...common(options),
+  });
+}
+
+function common({ summary, withinMs }: CallOptions): { summary: string; scheduleToCloseTimeout?: number } {
+  return withinMs === undefined ? { summary } : { summary, scheduleToCloseTimeout: Math.max(1, withinMs) };
+}
+
+/** How a call ended that may be interrupted. */
+export type Called<T> =
+  | { readonly kind: 'done'; readonly value: T }
+  | { readonly kind: 'failed'; readonly type: string; readonly message: string; readonly timedOut: boolean }
+  | { readonly kind: 'interrupted' };
+
+/**
+ * Runs a call until it is done or `interrupt` holds; then it is cancelled, and its last word awaited.
+ * @param patienceMs - interrupt after this long, too
+ */
+export async function callUnless<T>(interrupt: () => boolean, call: () => Promise<T>, patienceMs?: number): Promise<Called<T>> {
+  let settled = false;
+  const scope = new CancellationScope();
+  const outcome = scope.run(async () => await settle(call())).then((called) => {
+    settled = true;
+    return called;
+  });
+  const ready = () => settled || interrupt();
+  if (patienceMs === undefined) await condition(ready);
+  else await condition(ready, patienceMs);
+  if (!settled) scope.cancel();
+  return await outcome;
+}
+
+/** A call's result or failure as data. Failures that are no activity's are defects and thrown on. */
+export async function settle<T>(promise: Promise<T>): Promise<Called<T>> {
+  try {
+    return { kind: 'done', value: await promise };
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    const timeout = error.cause instanceof TimeoutFailure ? error.cause : undefined;
+    const root = timeout?.cause ?? error.cause;
+    if (root instanceof ApplicationFailure) return { kind: 'failed', type: root.type ?? 'Unknown', message: root.message, timedOut: timeout !== undefined };
+    return timeout === undefined ? { kind: 'interrupted' } : { kind: 'failed', type: 'Timeout', message: timeout.message, timedOut: true };
+  }
+}

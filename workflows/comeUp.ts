@@ -1,0 +1,187 @@
+/** From nothing to a runner that is online: provisioning, the pod's way up, registration. */
+import { condition } from '@temporalio/workflow';
+import type { PodView, PodRequest } from '../activities/ports.ts';
+import type { Provisioned } from '../activities/provision.ts';
+import { callUnless, ciCalls, clusterCalls, podWaitCalls, settle } from './calls.ts';
+import { decideComingUp } from './comingUp.ts';
+import type { RunnerCause } from './contract.ts';
+import { formatDuration } from './duration.ts';
+import type { EndFacts } from './ending.ts';
+import type { RunnerLife } from './life.ts';
+import { waitActivityId, type PodCondition } from './podConditions.ts';
+
+type Failure = NonNullable<EndFacts['failure']>;
+
+/** Failure types of activities (activities/failures.ts) that have a cause of their own. */
+const CAUSES: Readonly<Record<string, RunnerCause>> = {
+  QuotaExceeded: 'quota_exceeded',
+  CredentialsRefused: 'credentials',
+  UnknownCredential: 'credentials',
+  CiServerUnavailable: 'ci_server_unreachable',
+  RateLimited: 'ci_server_unreachable',
+};
+
+/** Brings the runner up. Returns early, without a failure, when it has ended or a cancel came. */
+export async function comeUp(life: RunnerLife): Promise<Failure | undefined> {
+  life.enter('Provisioning');
+  const failure = await provision(life);
+  if (failure !== undefined || life.cancel !== undefined) return failure;
+  return await becomeOnline(life);
+}
+
+async function provision(life: RunnerLife): Promise<Failure | undefined> {
+  const { spec, runner } = life;
+  const withinMs = spec.timeouts.provisioningMs;
+  life.waitFor('registration, Secret and pod', Date.now() + withinMs);
+  const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'register the runner, create its pod', withinMs });
+  const called = await callUnless(
+    () => life.cancel !== undefined,
+    async () =>
+      await calls.provision({
+        credential: spec.credential,
+        registration: {
+          scope: spec.scope,
+          namePrefix: spec.name,
+          labels: spec.labels,
+          groupId: spec.runnerGroupId,
+          ephemeral: spec.ephemeral,
+          mode: spec.registrationMode,
+        },
+        pod: podRequest(life),
+        credentialsRetryMs: spec.intervals.credentialsRetryMs,
+      }),
+  );
+  const provisioned = called.kind === 'done' ? called.value : await findProvisioned(life);
+  if (provisioned !== null) {
+    Object.assign(runner, { name: provisioned.runnerName, pod: provisioned.pod });
+    if (provisioned.runnerId !== undefined) runner.id = provisioned.runnerId;
+    const lost = life.replaced.at(-1);
+    if (lost?.replacedBy === '') lost.replacedBy = provisioned.runnerName;
+    // Whoever does not come online any more is at least seen to end.
+    if (called.kind !== 'done') awaitEnd(life);
+  }
+  if (called.kind === 'failed') {
+    const cause = CAUSES[called.type];
+    const tried = called.timedOut ? ` (tried for ${formatDuration(withinMs)})` : '';
+    const message = `The runner could not be provisioned: ${called.message}${tried}`;
+    return cause === undefined ? { message } : { cause, message };
+  }
+  return undefined;
+}
+
+async function findProvisioned({ spec, runner }: RunnerLife): Promise<Provisioned | null> {
+  const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
+  return await clusterCalls({ summary: 'what did the interrupted provisioning leave?' }).findProvisioned({ identity: runner.identity, ...place });
+}
+
+function podRequest({ spec, runner }: RunnerLife): PodRequest {
+  return {
+    identity: runner.identity,
+    ...spec.pod,
+    labels: spec.set === undefined ? {} : { 'holdfast.dev/set': spec.set },
+    terminationGracePeriodSeconds: spec.gracePeriodSeconds,
+  };
+}
+
+async function becomeOnline(life: RunnerLife): Promise<Failure | undefined> {
+  const { spec, runner } = life;
+  const createdAt = Date.now();
+  while (life.cancel === undefined && runner.pod !== undefined) {
+    const step = decideComingUp(runner.pod, Date.now() - createdAt, Date.now(), spec.timeouts);
+    switch (step.kind) {
+      case 'ended':
+        runner.ended = runner.pod;
+        return undefined;
+      case 'online':
+        runner.online = true;
+        awaitEnd(life);
+        return undefined;
+      case 'running':
+        awaitEnd(life);
+        return await register(life);
+      case 'failed':
+        return { cause: step.cause, message: `The runner did not come up: ${step.message}.` };
+      case 'wait':
+        if (runner.pod.startedAt !== undefined) life.enter('Registering');
+        life.waitFor(step.why, Date.now() + step.forMs);
+        await awaitPod(life, 'online', step.forMs);
+    }
+  }
+  return undefined;
+}
+
+/** Asks the CI server until the runner is online there, its deadline is out, or something better is known. */
+async function register(life: RunnerLife): Promise<Failure | undefined> {
+  const { spec, runner } = life;
+  const withinMs = spec.timeouts.registrationMs;
+  runner.registrationDeadline = Date.now() + withinMs;
+  life.enter('Registering');
+  life.waitFor('runner to come online', runner.registrationDeadline);
+  const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'wait until the runner is online', withinMs });
+  const called = await callUnless(
+    () => runner.ended !== undefined || life.cancel !== undefined || runner.sawJob,
+    async () =>
+      await calls.lookUpRunner({
+        scope: spec.scope,
+        credential: spec.credential,
+        runner: runner.id === undefined ? { name: runner.name ?? '' } : { id: runner.id, name: runner.name ?? '' },
+        intervalMs: spec.intervals.onlineLookupMs,
+        credentialsRetryMs: spec.intervals.credentialsRetryMs,
+      }),
+  );
+  if (called.kind === 'done') {
+    runner.online = true;
+    runner.id = called.value.runnerId;
+  } else if (called.kind === 'failed' && !runner.sawJob && runner.ended === undefined) {
+    const cause = CAUSES[called.type] ?? 'never_registered';
+    return { cause, message: `The runner did not come online within ${formatDuration(withinMs)}: ${called.message}` };
+  }
+  return undefined;
+}
+
+/**
+ * Waits for a condition of the runner's pod, and keeps what was seen. Interrupted by a cancel: the workflow loses interest, the wait
+ * stays (the server refuses the same activity id while a cancelled one is pending).
+ */
+export async function awaitPod(life: RunnerLife, until: PodCondition, withinMs: number): Promise<void> {
+  const { runner } = life;
+  if (runner.pod === undefined) return;
+  const cancelAtStart = life.cancel;
+  const input = { workflowId: life.workflowId, pod: podRef(runner.pod) };
+  const options = { summary: `pod to be ${until}`, withinMs };
+  const wait = settle(podWaitCalls(waitActivityId(until, runner.pod.name), life.spec.intervals.resyncMs, options).awaitPod({ ...input, until }));
+  let answer: Awaited<typeof wait> | undefined;
+  void wait.then((called) => (answer = called));
+  await condition(() => answer !== undefined || life.cancel !== cancelAtStart);
+  if (answer === undefined) return;
+  if (answer.kind === 'done') see(life, answer.value);
+  else see(life, await clusterCalls({ summary: 'look at the pod' }).observePod(input));
+}
+
+/** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. */
+export function awaitEnd(life: RunnerLife): void {
+  const { runner } = life;
+  if (runner.pod === undefined) return;
+  const input = { workflowId: life.workflowId, pod: podRef(runner.pod) };
+  const calls = podWaitCalls(waitActivityId('ended', runner.pod.name), life.spec.intervals.resyncMs, { summary: 'runner to end' });
+  void settle(calls.awaitPod({ ...input, until: 'ended' })).then((called) => {
+    if (called.kind !== 'done') return;
+    if (see(life, called.value)) runner.ended = called.value;
+  });
+}
+
+/** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */
+export function see(life: RunnerLife, pod: PodView): boolean {
+  const { runner } = life;
+  const last = runner.pod;
+  // A pod that vanished while nobody watched is reported without the UID that nobody could read any more.
+  if (last === undefined || (pod.uid !== last.uid && !(pod.gone && pod.uid === ''))) return false;
+  // What a vanished pod was last known to be still holds; only its end is news.
+  runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;
+  if (pod.busy !== undefined && !pod.ended) runner.podBusy = pod.busy;
+  return true;
+}
+
+export function podRef(pod: PodView): { name: string; uid: string; namespace?: string } {
+  return pod.namespace === undefined ? { name: pod.name, uid: pod.uid } : { name: pod.name, uid: pod.uid, namespace: pod.namespace };
+}

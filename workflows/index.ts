@@ -1,0 +1,3 @@
+/** The workflows of Holdfast. Re-export them from your own workflows file to run them in your own Worker. */
+export { runner } from './runner.ts';
+export { deregistration } from './deregistration.ts';

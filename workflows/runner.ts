@@ -1,0 +1,149 @@
+import { ApplicationFailure, CancelledFailure, CancellationScope, condition, setHandler, workflowInfo } from '@temporalio/workflow';
+import { clean, readCancelRequest } from './cancellation.ts';
+import { awaitEnd, comeUp } from './comeUp.ts';
+import { cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerInput, type RunnerResult } from './contract.ts';
+import { formatDuration, parseDuration } from './duration.ts';
+import { decideEnding, type EndDecision, type EndFacts } from './ending.ts';
+import { parseRunnerInput } from './input.ts';
+import { RunnerLife, type CarriedLife } from './life.ts';
+import { serve } from './serve.ts';
+import { tearDown, unregister, type Unregistered } from './unregister.ts';
+
+/** A runner lost within this long of its start counts as short-lived: the next one waits a little longer. */
+const SHORT_LIVED_MS = 10 * 60_000;
+
+/**
+ * One self-hosted CI runner's whole life: register, run in a pod, unregister, tear down. Ends with a verdict ({@link RunnerResult});
+ * Cancelled only after plain cancellation; Failed only for invalid input and defects.
+ * @param input - validated in the first step
+ * @param carried - state of the run before, when this one continues it
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ */
+export async function runner(input: RunnerInput, carried?: CarriedLife): Promise<RunnerResult> {
+  const { workflowId, firstExecutionRunId } = workflowInfo();
+  const parsed = parseRunnerInput(input, workflowId);
+  if (!parsed.ok) {
+    const errors = parsed.errors.map(({ field, message }) => `${field} ${message}`);
+    throw ApplicationFailure.nonRetryable(`Invalid input: ${errors.join('; ')}`, 'InvalidInput', parsed.errors);
+  }
+  const life = new RunnerLife(parsed.spec, workflowId, firstExecutionRunId, carried);
+  listen(life);
+  // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.
+  void CancellationScope.current().cancelRequested.catch(() => {
+    life.plainlyCancelled = true;
+    life.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
+  });
+  const result = await CancellationScope.nonCancellable(async () => await live(life, input, carried !== undefined));
+  if (life.plainlyCancelled) throw new CancelledFailure(result.message);
+  return result;
+}
+
+function listen(life: RunnerLife): void {
+  setHandler(cancelSignal, (body) => life.requestCancel(readCancelRequest(body)), { description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}' });
+  setHandler(ciEventSignal, (event) => life.onCiEvent(event), { description: "A job event from the CI server's webhook (a hint)" });
+  setHandler(podStateSignal, (event) => life.onPodState(event), { description: 'idle or busy, as the pod itself says (a hint)' });
+  setHandler(statusQuery, () => life.status(), { description: 'Phase, pod, node, job, and what it waits for' });
+  setHandler(
+    drainUpdate,
+    (body?: { reason?: string }) => {
+      life.requestCancel({ mode: 'drain', reason: clean(body?.reason ?? ''), by: 'drain' });
+      return { accepted: true as const, phase: life.phase };
+    },
+    {
+      description: 'Retire this runner in good order: its job may finish',
+      validator: (_body?: { reason?: string }) => {
+        if (life.phase === 'TearingDown' || life.phase === 'Gone') throw new Error(`the runner is ${life.phase} already`);
+      },
+    },
+  );
+  setHandler(
+    extendDeadlineUpdate,
+    ({ by }) => {
+      life.runner.jobDeadline = (life.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0);
+      return { jobDeadline: new Date(life.runner.jobDeadline).toISOString() };
+    },
+    {
+      description: "Extend the running job's deadline. Body: {by: \"30m\"}",
+      validator: (body) => {
+        if ((parseDuration(String(body?.by)) ?? 0) <= 0) throw new Error('by: is not a duration; write for example "30m"');
+        if (life.runner.jobDeadline === undefined) throw new Error('the runner has no job whose deadline could be extended');
+      },
+    },
+  );
+}
+
+async function live(life: RunnerLife, input: RunnerInput, continued: boolean): Promise<RunnerResult> {
+  let resume = continued;
+  for (;;) {
+    const startedAt = Date.now();
+    const failure = resume ? undefined : await comeUp(life);
+    if (resume) awaitEnd(life);
+    resume = false;
+    if (failure === undefined && life.cancel === undefined) await serve(life, input);
+    const ownBusyAtEnd = life.ownSignal() === 'busy';
+    const unregistered = await unregister(life);
+    if (!unregistered.tornDown) await tearDown(life);
+    const decision = decideEnding(endFacts(life, failure, unregistered, ownBusyAtEnd, Date.now() - startedAt));
+    if (decision.kind === 'end') return finish(life, decision, unregistered);
+    await replaceAfter(life, decision);
+    if (life.cancel !== undefined) return finish(life, decideEnding({ ...endFacts(life, undefined, {}, false, 0), cancel: life.cancel }), {});
+  }
+}
+
+function endFacts(
+  life: RunnerLife,
+  failure: EndFacts['failure'],
+  { removal, stoppedByUs = false }: Partial<Unregistered>,
+  ownBusyAtEnd: boolean,
+  livedMs: number,
+): EndFacts {
+  const { runner, spec, cancel } = life;
+  const started = runner.pod?.startedAt !== undefined;
+  // A runner that came online after its deadline and ran a job was not lost to it.
+  const failed = failure !== undefined && !(failure.cause === 'never_registered' && runner.sawJob);
+  life.neverStartedInARow = started ? 0 : life.neverStartedInARow + 1;
+  life.shortLivedInARow = livedMs < SHORT_LIVED_MS ? life.shortLivedInARow + 1 : 1;
+  return {
+    ...(cancel === undefined ? {} : { cancel }),
+    ...(failed ? { failure } : {}),
+    ...(runner.pod === undefined ? {} : { pod: runner.pod }),
+    ...(removal === undefined ? {} : { removal }),
+    stoppedByUs,
+    ephemeral: spec.ephemeral,
+    started,
+    wasOnline: runner.online,
+    sawJob: runner.sawJob,
+    ownBusyAtEnd,
+    onEviction: spec.onEviction,
+    neverStartedInARow: life.neverStartedInARow,
+    shortLivedInARow: life.shortLivedInARow,
+  };
+}
+
+async function replaceAfter(life: RunnerLife, { cause, afterMs, message }: Extract<EndDecision, { kind: 'replace' }>): Promise<void> {
+  const lost = life.runner;
+  life.waitFor(message, Date.now() + afterMs);
+  if (afterMs > 0) await condition(() => life.cancel !== undefined, { timeout: afterMs, summary: `${formatDuration(afterMs)} before another runner takes its place` });
+  if (life.cancel !== undefined) return;
+  life.replaceRunner();
+  life.replaced.push({ runnerName: lost.name ?? '', cause, replacedBy: '' });
+}
+
+function finish(life: RunnerLife, decision: EndDecision, { deregistration }: Partial<Unregistered>): RunnerResult {
+  if (decision.kind !== 'end') throw ApplicationFailure.nonRetryable('A cancelled life cannot be replaced', 'Defect');
+  const { runner } = life;
+  life.enter('Gone', { outcome: decision.outcome, ...(decision.cause === undefined ? {} : { cause: decision.cause }) });
+  return {
+    outcome: decision.outcome,
+    ...(decision.cause === undefined ? {} : { cause: decision.cause }),
+    message: decision.message,
+    ...(runner.name === undefined ? {} : { runnerName: runner.name }),
+    ...(runner.id === undefined ? {} : { runnerId: runner.id }),
+    ...(runner.pod?.exit === undefined ? {} : { exitCode: runner.pod.exit.code }),
+    attempt: runner.identity.attempt,
+    unregisterAttempts: life.unregisterAttempts,
+    phases: life.phases,
+    replaced: life.replaced,
+    ...(deregistration === undefined ? {} : { deregistration }),
+  };
+}

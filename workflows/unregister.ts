@@ -1,0 +1,262 @@
+/** From "this runner shall go, or has ended" to "unregistered, and nothing of it is left". Drives the decision table of unregistration.ts. */
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { ParentClosePolicy, condition, startChild } from '@temporalio/workflow';
+import type { ReleaseInput } from '../activities/release.ts';
+import { callUnless, ciCalls, clusterCalls, settle } from './calls.ts';
+import { awaitPod, podRef, see } from './comeUp.ts';
+import { DEREGISTRATION_WORKFLOW, type DeregistrationInput } from './contract.ts';
+import { TERMINATION_OVERDUE_MS } from './podConditions.ts';
+import type { RunnerLife } from './life.ts';
+import { decideUnregistration, type RemovalAnswer, type UnregistrationAction, type UnregistrationFacts } from './unregistration.ts';
+
+/** How the unregistration of one runner went. */
+export interface Unregistered {
+  readonly removal?: RemovalAnswer;
+  readonly stoppedByUs: boolean;
+  readonly tornDown: boolean;
+  readonly deregistration?: string;
+}
+
+/** How long the CI server is asked for the registration of a runner that may never have had one. */
+const UNKNOWN_RUNNER_MS = 2 * 60_000;
+
+/** Unregisters the life's present runner. Ends only when its registration is proven absent or handed on, and its pod may go. */
+export async function unregister(life: RunnerLife): Promise<Unregistered> {
+  const run = new Unregistration(life);
+  for (;;) {
+    const facts = run.facts();
+    const action = decideUnregistration(facts);
+    life.waitFor(action.why);
+    const done = await run.carryOut(action, facts);
+    if (done !== undefined) return done;
+  }
+}
+
+class Unregistration {
+  readonly #life: RunnerLife;
+  #answer: RemovalAnswer | undefined;
+  #removal: RemovalAnswer | undefined;
+  #stopRequested: 'stop' | 'force' | undefined;
+  #provenAt: number | undefined;
+  #settled = false;
+  #patienceOver = false;
+  #looked = false;
+  #tornDown = false;
+
+  constructor(life: RunnerLife) {
+    this.#life = life;
+  }
+
+  facts(): UnregistrationFacts {
+    const { runner, cancel, spec } = this.#life;
+    const stop = cancel === undefined || cancel.mode === 'drain' ? undefined : cancel.mode;
+    const stopRequested = this.#stopRequested === 'force' || (this.#stopRequested === 'stop' && stop !== 'force');
+    const exitCode = runner.pod?.exit?.code;
+    return {
+      proven: this.#provenAt !== undefined,
+      ephemeral: spec.ephemeral,
+      started: runner.pod?.startedAt !== undefined,
+      ended: runner.pod === undefined || runner.pod.ended || runner.ended !== undefined,
+      ...(exitCode === undefined ? {} : { exitCode }),
+      sawJob: runner.sawJob,
+      ownSignal: this.#life.ownSignal(),
+      heldId: runner.id !== undefined,
+      registrationOver: runner.registrationDeadline !== undefined && Date.now() >= runner.registrationDeadline,
+      ...(this.#answer === undefined ? {} : { answer: this.#answer }),
+      ...(stop === undefined ? {} : { stop }),
+      patienceOver: this.#patienceOver,
+      stopRequested,
+      settled: this.#settled,
+    };
+  }
+
+  async carryOut(action: UnregistrationAction, facts: UnregistrationFacts): Promise<Unregistered | undefined> {
+    const { intervals } = this.#life.spec;
+    switch (action.kind) {
+      case 'tearDown':
+        if (!facts.ended && !facts.started && !this.#looked) return await this.#look();
+        return this.#done();
+      case 'handOff':
+        return { ...this.#done(), deregistration: await this.#handOff() };
+      case 'askRemoval':
+        return await this.#askRemoval(facts);
+      case 'stopPod':
+        return await this.#stopPod(facts.stop ?? 'stop', action.why);
+      case 'lookAgain':
+        await this.#pause(intervals.absentRecheckMs, facts, action.why);
+        this.#answer = undefined;
+        return undefined;
+      case 'waitEnded':
+        return await this.#waitEnded(action, facts);
+    }
+  }
+
+  /** Does anything hold now that the table must hear of? */
+  #changed(facts: UnregistrationFacts): boolean {
+    const now = this.facts();
+    return now.ended !== facts.ended || now.stop !== facts.stop || now.ownSignal !== facts.ownSignal;
+  }
+
+  async #pause(ms: number, facts: UnregistrationFacts, summary: string): Promise<void> {
+    await condition(() => this.#changed(facts), { timeout: ms, summary });
+    if (this.#changed(facts) && this.#answer !== 'removed') this.#answer = undefined;
+  }
+
+  /** A container that had not started when last seen may have started since: nothing is torn down on an old view. */
+  async #look(): Promise<undefined> {
+    const { runner, workflowId } = this.#life;
+    this.#looked = true;
+    if (runner.pod === undefined) return undefined;
+    see(this.#life, await clusterCalls({ summary: 'has the container started?' }).observePod({ workflowId, pod: podRef(runner.pod) }));
+    return undefined;
+  }
+
+  async #askRemoval(facts: UnregistrationFacts): Promise<Unregistered | undefined> {
+    const life = this.#life;
+    const { spec, runner } = life;
+    life.enter(facts.ended ? 'Unregistering' : 'Draining');
+    const retriesBusy = !spec.ephemeral && !facts.ended && facts.stop === undefined;
+    const unknown = runner.name === undefined;
+    const summary = retriesBusy ? 'unregister (again while it is busy)' : 'unregister';
+    const stopping = facts.stop !== undefined && !facts.ended;
+    const called = await callUnless(
+      () => this.#changed(facts),
+      async () =>
+        await ciCalls(spec.credential, spec.scope, 'release', { summary, ...(unknown ? { withinMs: UNKNOWN_RUNNER_MS } : {}) }).release({
+          scope: spec.scope,
+          credential: spec.credential,
+          runner: registrationOf(life),
+          onBusy: retriesBusy ? 'retry' : 'return',
+          busyRetryMs: spec.intervals.busyRetryMs,
+          credentialsRetryMs: spec.intervals.credentialsRetryMs,
+          ...(facts.ended ? { tearDown: tearDownInput(life) } : {}),
+        }),
+      stopping ? spec.intervals.stopPatienceMs : undefined,
+    );
+    if (called.kind === 'done') {
+      const { answer, attempts, runnerId, pod } = called.value;
+      life.unregisterAttempts += attempts;
+      if (runnerId !== undefined) runner.id = runnerId;
+      this.#tornDown = pod === 'gone';
+      this.#heard(answer, facts);
+    } else if (called.kind === 'failed') {
+      // Nothing is known of a registration, and the CI server does not say: that must not hold up the end of this life.
+      await tearDown(life);
+      return { ...this.#done(), tornDown: true, deregistration: await this.#handOff() };
+    } else if (!this.#changed(facts)) {
+      // Nothing new, and no answer: a stop does not wait any longer for the CI server.
+      this.#patienceOver = true;
+    }
+    return undefined;
+  }
+
+  #heard(answer: RemovalAnswer, facts: UnregistrationFacts): void {
+    const { runner } = this.#life;
+    this.#answer = answer;
+    this.#removal = answer;
+    if (answer === 'removed' || (answer === 'absent' && (facts.ended || facts.heldId))) this.#provenAt = Date.now();
+    // It came online and took a job after all.
+    if (answer === 'busy' && !facts.ended) Object.assign(runner, { online: true, sawJob: true });
+  }
+
+  async #stopPod(mode: 'stop' | 'force', why: string): Promise<undefined> {
+    const { runner, workflowId, cancel } = this.#life;
+    this.#stopRequested = mode;
+    this.#answer = undefined;
+    if (runner.pod === undefined) return undefined;
+    const grace = mode === 'force' ? { gracePeriodSeconds: 0 } : {};
+    const reason = cancel?.by ?? why;
+    const state = await clusterCalls({ summary: mode === 'force' ? 'kill the pod' : 'stop the pod gracefully' }).stopPod({ workflowId, pod: podRef(runner.pod), reason, ...grace });
+    if (state === 'gone') see(this.#life, { ...runner.pod, gone: true, ended: true });
+    return undefined;
+  }
+
+  async #waitEnded(action: Extract<UnregistrationAction, { kind: 'waitEnded' }>, facts: UnregistrationFacts): Promise<undefined> {
+    const life = this.#life;
+    const { spec, runner } = life;
+    life.enter('Draining');
+    const nowMs = Date.now();
+    // A runner that was never online cannot hold a job for long; one that was may have taken a job that nothing tells of.
+    const settleMs = (this.#provenAt ?? nowMs) + (runner.online ? spec.timeouts.jobMs : spec.intervals.removalSettleMs) - nowMs;
+    const jobMs = (runner.jobDeadline ?? nowMs + spec.timeouts.jobMs) - nowMs;
+    const timeouts = {
+      settled: settleMs,
+      jobDeadline: jobMs,
+      busyRecheck: Math.min(spec.intervals.busyRecheckMs, jobMs),
+      terminated: spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS,
+    };
+    const summary = action.until === 'busyRecheck' ? `${action.why}: safety re-check` : action.why;
+    const timeoutMs = Math.max(1, timeouts[action.until]);
+    life.waitFor(action.why, nowMs + timeoutMs);
+    await this.#pause(timeoutMs, facts, summary.slice(0, 150));
+    if (this.#changed(facts)) return undefined;
+    if (runner.jobDeadline !== undefined && Date.now() >= runner.jobDeadline) {
+      life.requestCancel({ mode: 'stop', reason: 'the job ran into its timeout', by: 'run_timeout' });
+    } else if (action.until === 'settled') {
+      this.#settled = true;
+    } else if (action.until === 'terminated') {
+      return await this.#stopPod('force', 'the pod outlived its grace period');
+    }
+    if (this.#answer !== 'removed') this.#answer = undefined;
+    return undefined;
+  }
+
+  #done(): Unregistered {
+    return {
+      ...(this.#removal === undefined ? {} : { removal: this.#removal }),
+      stoppedByUs: this.#stopRequested !== undefined,
+      tornDown: this.#tornDown,
+    };
+  }
+
+  /** The start is awaited where no cancellation reaches it: from then on somebody else sees to the registration. */
+  async #handOff(): Promise<string> {
+    const { spec, runner } = this.#life;
+    const input: DeregistrationInput = {
+      [spec.scope.kind]: spec.scope.name,
+      credential: spec.credential,
+      runner: registrationOf(this.#life),
+      reason: 'the runner ended and the CI server did not remove its registration yet',
+      firstRetry: `${spec.intervals.busyRetryMs}ms`,
+    };
+    const workflowId = `deregistration-${runner.name ?? `${this.#life.workflowId}-${runner.identity.attempt}`}`;
+    try {
+      await startChild(DEREGISTRATION_WORKFLOW, {
+        workflowId,
+        args: [input],
+        parentClosePolicy: ParentClosePolicy.ABANDON,
+        staticSummary: `remove the registration of ${runner.name ?? spec.name}`,
+      });
+    } catch (error) {
+      // Somebody is at it already (this workflow was reset, or a person started it).
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+    return workflowId;
+  }
+}
+
+function registrationOf({ runner, spec }: RunnerLife): ReleaseInput['runner'] {
+  if (runner.name === undefined) return { namePrefix: spec.name, identity: runner.identity };
+  return runner.id === undefined ? { name: runner.name } : { name: runner.name, id: runner.id };
+}
+
+function tearDownInput({ runner, spec }: RunnerLife) {
+  const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
+  return { identity: runner.identity, ...place, ...(runner.pod === undefined ? {} : { pod: podRef(runner.pod) }) };
+}
+
+/** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
+export async function tearDown(life: RunnerLife): Promise<void> {
+  life.enter('TearingDown');
+  const { runner, spec } = life;
+  const first = await clusterCalls({ summary: 'delete pod and Secret' }).tearDown(tearDownInput(life));
+  let gone = first === 'gone';
+  while (!gone && runner.pod !== undefined) {
+    const withinMs = spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
+    life.waitFor('pod to be gone', Date.now() + withinMs);
+    await awaitPod(life, 'gone', withinMs);
+    if (runner.pod.gone) return;
+    const forced = await settle(clusterCalls({ summary: 'delete the pod without grace: it outlived its own' }).tearDown({ ...tearDownInput(life), gracePeriodSeconds: 0 }));
+    gone = forced.kind === 'done' && forced.value === 'gone';
+  }
+}
