@@ -63,10 +63,14 @@ export class Companions {
       this.#stop();
     };
     // The Worker polls at once: whoever calls runUntil() may shut it down before the rest is up.
-    const runs = [next(main), ...this.#options.ciQueues.map(async (queue) => await this.#runCiWorker(queue)), this.#startWatcher(main)];
-    for (const run of runs) run.catch(() => this.#stop());
-    void runs[0]?.then(() => this.#stop());
-    const results = await Promise.allSettled(runs);
+    const run = next(main);
+    const others = [...this.#options.ciQueues.map(async (queue) => await this.#runCiWorker(queue)), this.#startWatcher(main)];
+    run.then(
+      () => this.#stop(),
+      () => this.#stop(),
+    );
+    for (const other of others) other.catch(() => this.#stop());
+    const results = await Promise.allSettled([run, ...others]);
     await this.#watcher?.stop();
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }

@@ -1,8 +1,9 @@
 /** Answers, through Temporal's API, the activities that gave their slot back. */
 import { ActivityNotFoundError, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { PodView, WaitCompleter } from '../activities/ports.ts';
-import { RUNNER_WORKFLOW, podStateSignal } from '../workflows/contract.ts';
+import { podStateSignal } from '../workflows/contract.ts';
 import { parseWaitActivityId } from '../workflows/podConditions.ts';
+import { runningRunners } from './visibility.ts';
 
 /** `describe` calls under way at once while looking for waits that a dead worker left behind. */
 const DESCRIBE_CONCURRENCY = 32;
@@ -36,9 +37,8 @@ export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCo
     },
 
     async *pendingWaits(except: ReadonlySet<string>): AsyncGenerator<{ workflowId: string; activityId: string }> {
-      const query = `WorkflowType = '${RUNNER_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue}'`;
       let batch: string[] = [];
-      for await (const { workflowId } of client.workflow.list({ query, pageSize: 1000 })) {
+      for await (const { workflowId } of client.workflow.list({ query: runningRunners(taskQueue), pageSize: 1000 })) {
         if (except.has(workflowId)) continue;
         batch.push(workflowId);
         if (batch.length < DESCRIBE_CONCURRENCY) continue;

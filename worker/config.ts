@@ -1,8 +1,7 @@
 /** From the environment to one checked configuration: every error at once, each naming the setting, what is wrong and the fix. */
 import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import type { Credentials } from '../activities/ciServers/credentials.ts';
+import { defaultStateDir } from '../activities/compute/process/podFolder.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
@@ -26,7 +25,6 @@ export interface HoldfastConfig {
       }
     | { readonly kind: 'process'; readonly stateDir: string; readonly command: readonly string[] | undefined };
   readonly credentials: Credentials;
-  readonly jobTimeoutCap: { readonly defaultMs: number; readonly byScopeMs: Readonly<Record<string, number>> };
   readonly http: { readonly host: string; readonly port: number };
   /** Gives the webhook secrets of now, newest first; `undefined`: no webhook. */
   readonly webhookSecrets: (() => readonly string[]) | undefined;
@@ -96,7 +94,6 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
           }
         : { kind: 'process', stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set), command: s.HOLDFAST_RUNNER_COMMAND },
     credentials: read.credentials,
-    jobTimeoutCap: { defaultMs: s.HOLDFAST_JOB_TIMEOUT_CAP, byScopeMs: s.HOLDFAST_JOB_TIMEOUT_CAPS },
     http: s.HOLDFAST_HTTP_ADDRESS,
     webhookSecrets: read.secrets,
     shutdownGraceMs: s.HOLDFAST_SHUTDOWN_GRACE,
@@ -138,7 +135,7 @@ function contradictions(set: Env, parsed: Settings | undefined): ConfigProblem[]
 /** Kubernetes puts `<SERVICE>_SERVICE_HOST`, `<SERVICE>_PORT_8080_TCP` and the like into every pod for each Service of its namespace. */
 const SERVICE_LINK = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
 /** What the supervisor, the lab and the command-line tool read. */
-const NOT_THE_WORKERS = /^HOLDFAST_(STOP_REASON$|LAB_|TEST_|DEMO_|BENCH_|CACHE)/;
+const NOT_THE_WORKERS = /^HOLDFAST_(STOP_REASON$|POD_UID$|REQUIRE$|LAB_|TEST_|DEMO_|BENCH_|CACHE)/;
 
 function unknownSettings(set: Env): ConfigProblem[] {
   return Object.keys(set)
@@ -158,10 +155,6 @@ function webhookSecrets(set: Env): (() => readonly string[]) | undefined {
   };
   read(); // a missing file is an error of now, not of the first delivery
   return read;
-}
-
-function defaultStateDir(set: Env): string {
-  return join(set['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'holdfast');
 }
 
 /** The message of an error on one line. */

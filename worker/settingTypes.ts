@@ -74,15 +74,6 @@ export const command = parsed(
   (value) => `${quote(value)} is not a command: write words separated by spaces, or a JSON array such as ["/opt/my runner/run.sh","--once"]`,
 );
 
-/** A JSON object of durations, e.g. `{"acme/app":"72h"}`; becomes ms by name. */
-export const durationsByName = parsed(
-  (value) => {
-    const record = z.record(z.string().min(1), duration).safeParse(parseJson(value));
-    return record.success ? record.data : undefined;
-  },
-  (value) => `${quote(value)} is not a JSON object of durations: write for example {"acme/app":"72h"}`,
-);
-
 /** The value of a JSON text, or `undefined` when it is none. */
 export function parseJson(value: string): unknown {
   try {

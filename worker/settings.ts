@@ -7,7 +7,6 @@ import {
   command,
   dnsLabel,
   duration,
-  durationsByName,
   httpUrl,
   listenAddress,
   oneOf,
@@ -32,7 +31,7 @@ export const settings = z.object({
 
   // ----------------------------------------------------------------------------------------------- compute: process
   HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the image\'s own command is the default.'),
-  HOLDFAST_STATE_DIR: text.optional().describe('Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`.'),
+  HOLDFAST_STATE_DIR: text.optional().describe('Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`, and in it `processes`.'),
 
   // ------------------------------------------------------------------------------------------- CI server credentials
   HOLDFAST_GITHUB_TOKEN: text.optional().describe('Shorthand for one credential named `default`: a GitHub personal access token. Better: `HOLDFAST_GITHUB_TOKEN_FILE`.'),
@@ -40,10 +39,6 @@ export const settings = z.object({
   HOLDFAST_GITHUB_URL: httpUrl.optional().describe('Base URL of the REST API for the shorthand, for GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.'),
   HOLDFAST_CREDENTIALS: text.optional().describe('Credentials by name, as a JSON object; secrets are named by file or environment variable, never written here.'),
   HOLDFAST_CREDENTIALS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
-
-  // ---------------------------------------------------------------------------------------------------------- limits
-  HOLDFAST_JOB_TIMEOUT_CAP: duration.prefault('24h').describe('The longest `jobTimeout` a runner may ask for.'),
-  HOLDFAST_JOB_TIMEOUT_CAPS: durationsByName.prefault('{}').describe('Higher or lower caps by scope, as a JSON object: an organization, `owner/repo` or enterprise to a duration, e.g. `{"acme/app":"72h"}`.'),
 
   // ------------------------------------------------------------------------------------- health, metrics and webhooks
   HOLDFAST_HTTP_ADDRESS: listenAddress.prefault('0.0.0.0:8080').describe('Address of `/livez`, `/readyz`, `/metrics` and `/webhooks/github`.'),

@@ -1,0 +1,32 @@
+/** The worker's log: pino, for our own lines and for those of the Temporal SDK. */
+import { DefaultLogger, type LogEntry, type LogLevel, type Logger as TemporalLogger } from '@temporalio/worker';
+import { pino, stdSerializers, type DestinationStream, type Logger } from 'pino';
+
+export interface LogOptions {
+  readonly level: string;
+  readonly format: 'json' | 'text';
+}
+
+/** @param destination - @default standard output, written at once, so that the last line before an exit is not lost */
+export function createLogger(options: LogOptions, destination: DestinationStream = pino.destination({ dest: 1, sync: true })): Logger {
+  const target = options.format === 'text' ? { write: (line: string) => destination.write(asText(line)) } : destination;
+  return pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) }, serializers: { err: stdSerializers.err } }, target);
+}
+
+const PINO_METHOD = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const satisfies Record<LogLevel, string>;
+
+/** Lets the Temporal SDK (Workers, workflows, activities and its native part) write to the same log. */
+export function temporalLogger(logger: Logger): TemporalLogger {
+  const child = logger.child({ component: 'temporal' });
+  return new DefaultLogger('TRACE', ({ level, message, meta }: LogEntry) => {
+    const { error, ...fields } = { error: undefined, ...meta };
+    child[PINO_METHOD[level]](error === undefined ? fields : { ...fields, err: error }, message);
+  });
+}
+
+/** `12:34:56 INFO  message key=value` */
+function asText(line: string): string {
+  const { level, time, msg, ...fields } = JSON.parse(line) as { level: string; time: string; msg?: string };
+  const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  return `${time.slice(11, 19)} ${level.toUpperCase().padEnd(5)} ${msg ?? ''}${rest.join('')}\n`;
+}

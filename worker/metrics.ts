@@ -1,0 +1,88 @@
+/** What the worker counts. Temporal's own metrics come from its runtime; these are about CI servers, Kubernetes, waits and webhooks. */
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { RequestObserver } from '../activities/ciServers/index.ts';
+
+/** One request to the Kubernetes API. */
+export interface KubernetesRequest {
+  /** `create`, `delete`, `get`, `list`, `watch`, … */
+  readonly verb: string;
+  readonly resource: string;
+  /** HTTP status; `undefined`: there was no answer. */
+  readonly status: number | undefined;
+  readonly ms: number;
+}
+
+export interface Metrics {
+  readonly registry: Registry;
+  readonly ciRequest: RequestObserver;
+  kubernetesRequest(request: KubernetesRequest): void;
+  /** A wait was completed (`true`), or nobody waited (`false`). */
+  completion(completed: boolean): void;
+  webhook(outcome: string): void;
+}
+
+const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const ciRequests = new Counter({
+    name: 'holdfast_ci_requests_total',
+    help: 'Requests to the CI server',
+    labelNames: ['credential', 'route', 'status'],
+    registers,
+  });
+  const ciSeconds = new Histogram({
+    name: 'holdfast_ci_request_duration_seconds',
+    help: 'Duration of requests to the CI server, without the wait for a turn',
+    labelNames: ['credential', 'route'],
+    buckets: SECONDS,
+    registers,
+  });
+  const ciRemaining = new Gauge({
+    name: 'holdfast_ci_rate_limit_remaining',
+    help: 'Requests left in the current window of the primary rate limit',
+    labelNames: ['credential'],
+    registers,
+  });
+  const kubernetesRequests = new Counter({
+    name: 'holdfast_kubernetes_requests_total',
+    help: 'Requests to the Kubernetes API',
+    labelNames: ['verb', 'resource', 'status'],
+    registers,
+  });
+  const kubernetesSeconds = new Histogram({
+    name: 'holdfast_kubernetes_request_duration_seconds',
+    help: 'Duration of requests to the Kubernetes API; of a watch: until it was opened',
+    labelNames: ['verb', 'resource'],
+    buckets: SECONDS,
+    registers,
+  });
+  const completions = new Counter({
+    name: 'holdfast_wait_completions_total',
+    help: 'Pod events that the watcher reported; answered="false": nobody waited for it',
+    labelNames: ['answered'],
+    registers,
+  });
+  const webhooks = new Counter({
+    name: 'holdfast_webhook_deliveries_total',
+    help: 'Webhook deliveries by what became of them',
+    labelNames: ['outcome'],
+    registers,
+  });
+  return {
+    registry,
+    ciRequest({ credential, route, status, ms, rateLimitRemaining }) {
+      ciRequests.inc({ credential, route, status: String(status ?? 'none') });
+      ciSeconds.observe({ credential, route }, ms / 1_000);
+      if (rateLimitRemaining !== undefined) ciRemaining.set({ credential }, rateLimitRemaining);
+    },
+    kubernetesRequest({ verb, resource, status, ms }) {
+      kubernetesRequests.inc({ verb, resource, status: String(status ?? 'none') });
+      kubernetesSeconds.observe({ verb, resource }, ms / 1_000);
+    },
+    completion: (completed) => completions.inc({ answered: String(completed) }),
+    webhook: (outcome) => webhooks.inc({ outcome }),
+  };
+}

@@ -1,0 +1,79 @@
+/** Is the Temporal namespace as Holdfast needs it? */
+import { isGrpcServiceError, type ConnectionLike } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES } from '../workflows/contract.ts';
+import { oneLine } from './config.ts';
+import type { Finding } from './finding.ts';
+import type { TemporalConfig } from './temporalConfig.ts';
+
+/** gRPC status codes (https://grpc.io/docs/guides/status-codes). */
+const NOT_FOUND = 5;
+/** temporal.api.enums.v1.IndexedValueType */
+const KEYWORD = 2;
+const TYPE_NAMES = ['Unspecified', 'Text', 'Keyword', 'Int', 'Double', 'Bool', 'Datetime', 'KeywordList'];
+
+const NAMES = Object.values(SEARCH_ATTRIBUTES).map((attribute) => attribute.name);
+
+/** @throws what the connection throws when Temporal is away */
+export async function checkTemporal(connection: ConnectionLike, temporal: TemporalConfig): Promise<Finding[]> {
+  const where = flags(temporal);
+  try {
+    await connection.workflowService.describeNamespace({ namespace: temporal.namespace });
+  } catch (error) {
+    if (!isGrpcServiceError(error) || (error.code as number) !== NOT_FOUND) throw error;
+    const address = where.replace(/ --namespace \S+/, '');
+    return [
+      {
+        level: 'error',
+        what: `TEMPORAL_NAMESPACE: the Temporal server at ${temporal.address} has no namespace "${temporal.namespace}"`,
+        fix: `temporal operator namespace create --namespace ${temporal.namespace} --retention 72h${address}`,
+      },
+    ];
+  }
+  return [{ level: 'ok', what: `Temporal namespace "${temporal.namespace}" at ${temporal.address}` }, ...(await checkSearchAttributes(connection, temporal))];
+}
+
+async function checkSearchAttributes(connection: ConnectionLike, temporal: TemporalConfig): Promise<Finding[]> {
+  let registered: Record<string, number>;
+  try {
+    const answer = await connection.operatorService.listSearchAttributes({ namespace: temporal.namespace });
+    registered = { ...answer.customAttributes };
+  } catch (error) {
+    // Temporal Cloud has no operator service, and a server may deny it.
+    return [
+      {
+        level: 'warning',
+        what: `the search attributes of namespace "${temporal.namespace}" cannot be listed (${oneLine(error).slice(0, 160)})`,
+        fix: `make sure that these exist, of type Keyword: ${NAMES.join(', ')}`,
+      },
+    ];
+  }
+  return judgeSearchAttributes(registered, flags(temporal));
+}
+
+/**
+ * @param registered - type number (temporal.api.enums.v1.IndexedValueType) by name
+ * @param where - flags for the Temporal CLI, with a leading space, or nothing
+ */
+export function judgeSearchAttributes(registered: Readonly<Record<string, number>>, where: string): Finding[] {
+  const missing = NAMES.filter((name) => registered[name] === undefined);
+  const wrong = NAMES.filter((name) => registered[name] !== undefined && registered[name] !== KEYWORD);
+  const findings: Finding[] = wrong.map((name) => ({
+    level: 'error',
+    what: `Temporal search attribute ${name} has the type ${TYPE_NAMES[registered[name] ?? 0] ?? String(registered[name])}, not Keyword`,
+    fix: `use another namespace (TEMPORAL_NAMESPACE), or: temporal operator search-attribute remove --name ${name}${where}`,
+  }));
+  if (missing.length > 0) {
+    findings.push({
+      level: 'error',
+      what: `Temporal search attribute${missing.length > 1 ? 's' : ''} missing: ${missing.join(', ')}`,
+      fix: `temporal operator search-attribute create ${missing.map((name) => `--name ${name} --type Keyword`).join(' ')}${where}`,
+    });
+  }
+  return findings.length > 0 ? findings : [{ level: 'ok', what: `Temporal search attributes ${NAMES.join(', ')}` }];
+}
+
+/** What the Temporal CLI must be told to go where the worker goes; nothing where its defaults do. */
+function flags({ address, namespace }: TemporalConfig): string {
+  const isDefault = address === 'localhost:7233' || address === '127.0.0.1:7233';
+  return `${isDefault ? '' : ` --address ${address}`}${namespace === 'default' ? '' : ` --namespace ${namespace}`}`;
+}
