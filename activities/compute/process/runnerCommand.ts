@@ -1,0 +1,43 @@
+import { ComputeError, type PodRequest } from '../../ports.ts';
+
+/**
+ * The command line of a runner process: the request's command, else the worker's; then the request's arguments.
+ *
+ * @throws ComputeError `invalid` when neither names a command, or when it cannot be passed to a process
+ */
+export function runnerCommand(request: Pick<PodRequest, 'command' | 'args'>, byDefault: readonly string[] | undefined): readonly string[] {
+  const command = request.command?.length ? request.command : (byDefault ?? []);
+  if (command.length === 0 || command[0] === '') {
+    throw new ComputeError('invalid', "no command to run the runner with: set HOLDFAST_RUNNER_COMMAND for the worker, or the runner's `command`");
+  }
+  const whole = [...command, ...(request.args ?? [])];
+  if (whole.some((word) => word.includes('\0'))) throw new ComputeError('invalid', "the runner's `command` or `args` hold a NUL character, which no process can be given");
+  return whole;
+}
+
+/**
+ * Checks environment entries. The message names the entry, never its value, which may be secret.
+ *
+ * @param source - where the entries come from, for the message
+ * @throws ComputeError `invalid` for an entry that a process cannot be given
+ */
+export function runnerEnvironment(source: string, env: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  for (const [name, value] of Object.entries(env)) {
+    if (name === '' || /[=\0]/.test(name)) throw new ComputeError('invalid', `${source}: ${JSON.stringify(name)} is no name for an environment variable`);
+    if (value.includes('\0')) throw new ComputeError('invalid', `${source}: the value of ${name} holds a NUL character, which no process can be given`);
+  }
+  return env;
+}
+
+/**
+ * All that a runner process inherits: where programs, files and the language are. Nothing else of the worker's environment,
+ * which holds its credentials.
+ */
+export function baseEnvironment(worker: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return {
+    PATH: worker['PATH'] || '/usr/local/bin:/usr/bin:/bin',
+    HOME: worker['HOME'] || '/',
+    LANG: worker['LANG'] || 'C.UTF-8',
+    TMPDIR: worker['TMPDIR'] || '/tmp',
+  };
+}

@@ -1,0 +1,4 @@
+import { describeComputeContract } from '../support/computeContract.ts';
+import { startProcessHarness } from '../support/processHarness.ts';
+
+describeComputeContract('process', () => startProcessHarness());

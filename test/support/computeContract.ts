@@ -1,0 +1,286 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Compute, PodRequest, PodView, Registration, RunnerIdentity } from '../../activities/ports.ts';
+import { recordWatch, until, type RecordedWatch } from './recordedWatch.ts';
+
+/** What the contract needs of an implementation, beyond the port: the hands that a kubelet, or a runner, would have. */
+export interface ComputeContractHarness {
+  readonly compute: Compute;
+  /** Another instance over the same state, as another worker process has. */
+  readonly second: Compute;
+  newIdentity(): RunnerIdentity;
+  /** A pod whose runner runs until {@link end}, and ends soon after a SIGTERM. */
+  request(identity: RunnerIdentity): PodRequest;
+  /** Resolves when the runner has started, or makes it so where no node would. */
+  makeRunning(pod: PodView): Promise<void>;
+  /** Ends the runner process with this exit code. */
+  end(pod: PodView, exitCode: number): Promise<void>;
+  /** Somebody removes the pod by force: no goodbye, nothing of it remains. */
+  vanish(pod: PodView): Promise<void>;
+  /** Lets a pod that got its SIGTERM end; nothing to do where a runner really gets one. */
+  finishTermination(pod: PodView): Promise<void>;
+  /** Ends and removes everything. */
+  close(): Promise<void>;
+}
+
+/** The behaviour that workflows rely on, whatever runs the runners. */
+export function describeComputeContract(name: string, start: () => Promise<ComputeContractHarness>): void {
+  describe(`${name}: compute contract`, () => {
+    let harness: ComputeContractHarness;
+    let watches: RecordedWatch[];
+
+    beforeEach(async () => {
+      harness = await start();
+      watches = [];
+    });
+
+    afterEach(async () => {
+      for (const watch of watches) await watch.stop();
+      await harness.close();
+    });
+
+    const secret = `secret-${randomUUID()}`;
+    const registration = (): Registration => ({ runnerName: 'runner-1', runnerId: 7, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: secret } });
+
+    async function create(identity = harness.newIdentity(), compute = harness.compute): Promise<PodView> {
+      const stored = await compute.storeRegistration(identity, registration());
+      return compute.createPod(harness.request(identity), stored);
+    }
+
+    async function createRunning(): Promise<PodView> {
+      const pod = await create();
+      await harness.makeRunning(pod);
+      return pod;
+    }
+
+    async function watch(compute: Compute): Promise<RecordedWatch> {
+      const recorded = await recordWatch(compute);
+      watches.push(recorded);
+      return recorded;
+    }
+
+    const observe = (pod: PodView, compute = harness.compute): Promise<PodView | undefined> => compute.observe({ ...pod });
+    const untilGone = (pod: PodView): Promise<unknown> => until(`${pod.name} is gone`, () => observe(pod), (view) => view === undefined);
+
+    describe('creation', () => {
+      test('makes a pod with the deterministic name and the facts it was asked for', async () => {
+        const identity = harness.newIdentity();
+        const pod = await create(identity);
+        expect(pod).toMatchObject({ name: harness.compute.podName(identity), workflowId: identity.workflowId, ended: false, gone: false, terminating: false });
+        expect(pod.uid).not.toBe('');
+        expect(Math.abs(Date.parse(pod.createdAt) - Date.now())).toBeLessThan(60_000);
+      });
+
+      test('twice for one identity: the same pod, also from another worker', async () => {
+        const identity = harness.newIdentity();
+        const first = await create(identity);
+        expect((await create(identity)).uid).toBe(first.uid);
+        expect((await create(identity, harness.second)).uid).toBe(first.uid);
+      });
+
+      test('at the same time in two workers: one pod', async () => {
+        const identity = harness.newIdentity();
+        const stored = await harness.compute.storeRegistration(identity, registration());
+        const request = harness.request(identity);
+        const pods = await Promise.all([harness.compute, harness.second, harness.compute, harness.second].map((compute) => compute.createPod(request, stored)));
+        expect(new Set(pods.map((pod) => pod.uid)).size).toBe(1);
+        expect((await harness.compute.list()).filter((pod) => pod.name === pods[0]!.name)).toHaveLength(1);
+      });
+
+      test('another attempt of the same life is another pod', async () => {
+        const identity = harness.newIdentity();
+        const [first, next] = [await create(identity), await create({ ...identity, attempt: identity.attempt + 1 })];
+        expect(next.name).not.toBe(first.name);
+        expect((await harness.second.list()).map((pod) => pod.uid)).toEqual(expect.arrayContaining([first.uid, next.uid]));
+      });
+    });
+
+    describe('registration', () => {
+      test('is absent, is stored once, and is read back by another worker', async () => {
+        const identity = harness.newIdentity();
+        expect(await harness.compute.readRegistration(identity)).toBeUndefined();
+        expect(await harness.compute.storeRegistration(identity, registration())).toEqual(registration());
+        const late = { runnerName: 'late', env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'late' } };
+        expect(await harness.second.storeRegistration(identity, late)).toEqual(registration());
+        expect(await harness.second.readRegistration(identity)).toEqual(registration());
+      });
+
+      test('stored by two workers at the same time: both get the one that is kept', async () => {
+        const identity = harness.newIdentity();
+        const stored = await Promise.all(
+          [harness.compute, harness.second].map((compute, i) => compute.storeRegistration(identity, { ...registration(), runnerName: `runner-${i}` })),
+        );
+        expect(stored[0]).toEqual(stored[1]);
+        expect(await harness.compute.readRegistration(identity)).toEqual(stored[0]);
+      });
+
+      test('is deleted; deleting what is absent is fine', async () => {
+        const identity = harness.newIdentity();
+        await harness.compute.storeRegistration(identity, registration());
+        await harness.second.deleteRegistration(identity);
+        expect(await harness.compute.readRegistration(identity)).toBeUndefined();
+        await harness.compute.deleteRegistration(identity);
+      });
+
+      test('never shows in what is told of the pod', async () => {
+        const watched = await watch(harness.second);
+        const pod = await createRunning();
+        await watched.until('started', (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined);
+        expect(JSON.stringify([pod, await observe(pod), await harness.compute.list(), watched.events])).not.toContain(secret);
+      });
+    });
+
+    describe('observation', () => {
+      test('of a pod that never was, or has another uid: absent', async () => {
+        const identity = harness.newIdentity();
+        expect(await harness.compute.observe({ name: harness.compute.podName(identity) })).toBeUndefined();
+        const pod = await create(identity);
+        expect(await harness.compute.observe({ name: pod.name, uid: randomUUID() })).toBeUndefined();
+        expect((await harness.compute.observe({ name: pod.name }))?.uid).toBe(pod.uid);
+      });
+
+      test('of a running pod: node and start, no end', async () => {
+        const pod = await createRunning();
+        const view = await observe(pod, harness.second);
+        expect(view).toMatchObject({ uid: pod.uid, scheduled: true, node: expect.any(String), startedAt: expect.any(String), ended: false, terminating: false });
+        expect(view).not.toHaveProperty('exit');
+      });
+
+      test.each([0, 1, 7])('of a pod whose runner exited with %i', async (code) => {
+        const pod = await createRunning();
+        await harness.end(pod, code);
+        const view = await until('the pod has ended', () => observe(pod), (seen) => seen?.ended === true);
+        expect(view).toMatchObject({ uid: pod.uid, gone: false, terminating: false, exit: { code, oomKilled: false, finishedAt: expect.any(String) } });
+        // It stays for everybody to see, until it is deleted.
+        expect(await observe(pod, harness.second)).toEqual(view);
+      });
+    });
+
+    describe('deletion', () => {
+      test('with another uid touches nothing', async () => {
+        const pod = await createRunning();
+        expect(await harness.compute.deletePod({ ...pod, uid: randomUUID() }, { gracePeriodSeconds: 0 })).toBe('gone');
+        expect(await observe(pod)).toMatchObject({ uid: pod.uid, ended: false, terminating: false });
+      });
+
+      test('of a running pod: terminating until the deadline of its grace, then gone', async () => {
+        const pod = await createRunning();
+        const watched = await watch(harness.compute);
+        const before = Date.now();
+        expect(await harness.compute.deletePod(pod, { gracePeriodSeconds: 30, reason: 'drained' })).toBe('terminating');
+        const { pod: seen } = await watched.until('terminating', (event) => event.pod.uid === pod.uid && event.pod.terminating);
+        const graceMs = Date.parse(seen.terminationDeadline!) - before;
+        // Times may have whole seconds only.
+        expect(graceMs).toBeGreaterThan(28_000);
+        expect(graceMs).toBeLessThan(35_000);
+        await harness.finishTermination(pod);
+        await watched.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+        await untilGone(pod);
+        expect(await harness.compute.deletePod(pod)).toBe('gone');
+      });
+
+      test("without a grace: the pod's own", async () => {
+        const pod = await createRunning();
+        const watched = await watch(harness.compute);
+        const before = Date.now();
+        await harness.compute.deletePod(pod);
+        const { pod: seen } = await watched.until('terminating', (event) => event.pod.uid === pod.uid && event.pod.terminating);
+        const graceMs = harness.request(harness.newIdentity()).terminationGracePeriodSeconds * 1000;
+        expect(Math.abs(Date.parse(seen.terminationDeadline!) - before - graceMs)).toBeLessThan(5_000);
+        await harness.finishTermination(pod);
+        await untilGone(pod);
+      });
+
+      test('twice, from two workers, is the same deletion', async () => {
+        const pod = await createRunning();
+        await Promise.all([harness.compute.deletePod(pod), harness.second.deletePod(pod)]);
+        await harness.finishTermination(pod);
+        await untilGone(pod);
+      });
+
+      test('of a running pod without grace: gone at once', async () => {
+        const pod = await createRunning();
+        await harness.compute.deletePod(pod, { gracePeriodSeconds: 0 });
+        await untilGone(pod);
+      });
+
+      test('of an ended pod: gone', async () => {
+        const pod = await createRunning();
+        await harness.end(pod, 0);
+        await until('the pod has ended', () => observe(pod), (view) => view?.ended === true);
+        await harness.compute.deletePod(pod);
+        await harness.finishTermination(pod);
+        await untilGone(pod);
+        expect((await harness.compute.list()).map((view) => view.uid)).not.toContain(pod.uid);
+      });
+
+      test('of a pod that has just been created: gone', async () => {
+        const pod = await create();
+        await harness.compute.deletePod(pod, { gracePeriodSeconds: 0 });
+        await untilGone(pod);
+      });
+    });
+
+    describe('watch', () => {
+      test('tells what exists at its start, then that the list was complete', async () => {
+        const pod = await createRunning();
+        const watched = await watch(harness.second);
+        await until('the watch is synced', async () => watched.synced(), Boolean);
+        const relisted = await until('relisted', async () => watched.relists[0], (list) => list !== undefined);
+        expect([...relisted!.values()].filter((view) => view.uid === pod.uid)).toHaveLength(1);
+        expect(watched.of(pod)[0]).toMatchObject({ pod: { uid: pod.uid, gone: false }, previous: undefined });
+      });
+
+      test('tells each change of a pod that another worker made, with what was known before', async () => {
+        const watched = await watch(harness.second);
+        const pod = await createRunning();
+        await watched.until('started', (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined);
+        await harness.end(pod, 3);
+        const { pod: ended } = await watched.until('ended', (event) => event.pod.uid === pod.uid && event.pod.ended);
+        expect(ended).toMatchObject({ gone: false, exit: { code: 3 } });
+        const events = watched.of(pod);
+        expect(events[0]!.previous).toBeUndefined();
+        for (let i = 1; i < events.length; i++) expect(events[i]!.previous).toEqual(events[i - 1]!.pod);
+      });
+
+      test('tells the end of a pod exactly once to each watcher, with how it ended', async () => {
+        const watched = [await watch(harness.compute), await watch(harness.second)];
+        const pod = await createRunning();
+        await harness.end(pod, 0);
+        for (const each of watched) await each.until('ended', (event) => event.pod.uid === pod.uid && event.pod.ended);
+        await harness.compute.deletePod(pod);
+        await harness.finishTermination(pod);
+        for (const each of watched) {
+          const { pod: gone } = await each.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+          expect(gone).toMatchObject({ uid: pod.uid, ended: true, gone: true, exit: { code: 0 } });
+        }
+        // Later pods come and go: had the first's end been told again, it would have been by then.
+        const later = await createRunning();
+        await harness.vanish(later);
+        for (const each of watched) {
+          await each.until('the later pod gone', (event) => event.pod.uid === later.uid && event.pod.gone);
+          expect(each.of(pod).filter((event) => event.pod.gone)).toHaveLength(1);
+        }
+      });
+
+      test('tells of a pod that vanishes without a goodbye', async () => {
+        const watched = await watch(harness.compute);
+        const pod = await createRunning();
+        await watched.until('started', (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined);
+        await harness.vanish(pod);
+        const { pod: gone, previous } = await watched.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+        expect(gone).toMatchObject({ uid: pod.uid, ended: true, gone: true });
+        expect(previous).toMatchObject({ uid: pod.uid, gone: false });
+        expect(await observe(pod)).toBeUndefined();
+      });
+
+      test('is silent once stopped', async () => {
+        const [stopped, running] = [await watch(harness.compute), await watch(harness.second)];
+        await stopped.stop();
+        const pod = await createRunning();
+        await running.until('started', (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined);
+        expect(stopped.of(pod)).toEqual([]);
+      });
+    });
+  });
+}

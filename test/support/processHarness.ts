@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
+import type { Compute, PodRequest, PodView, RunnerIdentity } from '../../activities/ports.ts';
+import type { ComputeContractHarness } from './computeContract.ts';
+import { until } from './recordedWatch.ts';
+
+export interface ProcessHarness extends ComputeContractHarness {
+  readonly stateDir: string;
+  /** Pids of the pod's wrapper and, once started, of its runner, from the pod's files. */
+  pids(pod: PodView): Promise<{ wrapper: number; runner: number }>;
+  /** What the runner has printed. */
+  output(pod: PodView): Promise<string>;
+}
+
+/** Runs until the file $END holds an exit code; SIGTERM ends it with 143. */
+const RUNNER = ['sh', '-c', 'trap "echo got TERM; exit 143" TERM; echo running; while [ ! -s "$END" ]; do sleep 0.02; done; exit "$(cat "$END")"'];
+
+/** Process compute in a state directory of its own. */
+export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarness> {
+  const root = await mkdtemp(join(tmpdir(), 'holdfast-processes-'));
+  const stateDir = join(root, 'state');
+  const instance = (): Compute => createProcessCompute({ stateDir, rescanMs });
+  const compute = instance();
+  const endFile = (name: string): string => join(root, `${name}.end`);
+  const podFile = (pod: PodView, file: string): string => join(stateDir, 'pods', pod.name, file);
+
+  async function pids(pod: PodView): Promise<{ wrapper: number; runner: number }> {
+    const owner = JSON.parse(await readFile(podFile(pod, 'owner.json'), 'utf8')) as { wrapper: { pid: number } };
+    const started = JSON.parse(await readFile(podFile(pod, 'started.json'), 'utf8')) as { process: { pid: number } };
+    return { wrapper: owner.wrapper.pid, runner: started.process.pid };
+  }
+
+  return {
+    stateDir,
+    compute,
+    second: instance(),
+    pids,
+    output: (pod) => readFile(podFile(pod, 'output.log'), 'utf8'),
+    newIdentity: (): RunnerIdentity => ({ workflowId: `runner-${randomUUID()}`, firstRunId: randomUUID(), attempt: 1 }),
+    request: (identity): PodRequest => ({
+      identity,
+      command: RUNNER,
+      env: { END: endFile(compute.podName(identity)) },
+      labels: { 'holdfast.dev/set': 'test' },
+      terminationGracePeriodSeconds: 20,
+    }),
+    async makeRunning(pod) {
+      // Its trap must be set, too.
+      await until('the runner is running', () => readFile(podFile(pod, 'output.log'), 'utf8').catch(() => ''), (text) => text.includes('running'));
+      await until('the runner has started', () => compute.observe(pod), (view) => view?.startedAt !== undefined);
+    },
+    end: (pod, exitCode) => writeFile(endFile(pod.name), `${exitCode}`),
+    async vanish(pod) {
+      const { wrapper, runner } = await pids(pod);
+      process.kill(wrapper, 'SIGKILL');
+      process.kill(runner, 'SIGKILL');
+    },
+    finishTermination: async () => undefined,
+    async close() {
+      for (const pod of await compute.list()) await compute.deletePod(pod, { gracePeriodSeconds: 0 });
+      await until('every pod is gone', () => compute.list(), (pods) => pods.length === 0);
+      // A wrapper's last act is to empty its folder in the trash.
+      await until('the trash is empty', () => readdir(join(stateDir, 'trash')).catch(() => []), (entries) => entries.length === 0);
+      await rm(root, { recursive: true, maxRetries: 5 });
+    },
+  };
+}

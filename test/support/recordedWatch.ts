@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Compute, PodRef, PodView } from '../../activities/ports.ts';
+
+export interface RecordedEvent {
+  readonly pod: PodView;
+  readonly previous: PodView | undefined;
+}
+
+/** A watch whose calls are kept, and can be awaited. */
+export interface RecordedWatch {
+  readonly events: readonly RecordedEvent[];
+  readonly relists: readonly ReadonlyMap<string, PodView>[];
+  /** The events of one pod, oldest first. */
+  of(pod: PodRef): RecordedEvent[];
+  /** The first event that fits, past or to come. @throws Error after `timeoutMs`, with the events that there were */
+  until(what: string, fits: (event: RecordedEvent) => boolean, timeoutMs?: number): Promise<RecordedEvent>;
+  synced(): boolean;
+  stop(): Promise<void>;
+}
+
+export async function recordWatch(compute: Compute): Promise<RecordedWatch> {
+  const events: RecordedEvent[] = [];
+  const relists: ReadonlyMap<string, PodView>[] = [];
+  const waiting = new Set<() => void>();
+  const watch = await compute.watch({
+    changed: (pod, previous) => {
+      events.push({ pod, previous });
+      for (const look of waiting) look();
+    },
+    relisted: (pods) => relists.push(pods),
+  });
+  return {
+    events,
+    relists,
+    of: (pod) => events.filter((event) => event.pod.uid === pod.uid),
+    until: (what, fits, timeoutMs = 20_000) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(look);
+          reject(new Error(`not within ${timeoutMs} ms: ${what}; events: ${JSON.stringify(events, undefined, 1)}`));
+        }, timeoutMs);
+        const look = (): void => {
+          const found = events.find(fits);
+          if (found === undefined) return;
+          clearTimeout(timer);
+          waiting.delete(look);
+          resolve(found);
+        };
+        waiting.add(look);
+        look();
+      }),
+    synced: () => watch.synced(),
+    stop: () => watch.stop(),
+  };
+}
+
+/** Looks until the state is as wanted. @throws Error after `timeoutMs`, with what was seen last */
+export async function until<T>(what: string, look: () => Promise<T>, fits: (seen: T) => boolean, timeoutMs = 20_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const seen = await look();
+    if (fits(seen)) return seen;
+    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(seen)}`);
+    await delay(25);
+  }
+}
