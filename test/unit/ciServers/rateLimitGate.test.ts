@@ -124,7 +124,7 @@ describe('pace per endpoint', () => {
     const { gate, clock } = gateOf();
     for (let i = 0; i < 180; i++) (await gate.enter(POST, 5)).answered();
     await clock.advance(20_000);
-    expect(await refusal(gate.enter(POST, 5))).toMatchObject({ kind: 'rate_limited', retryAfterMs: 40_000 });
+    expect(await refusal(gate.enter(POST, 5))).toMatchObject({ kind: 'rate_limited', retryAfterMs: 41_000 });
     (await gate.enter(GET, 1)).answered(); // another endpoint has its own budget
   });
 
@@ -133,7 +133,7 @@ describe('pace per endpoint', () => {
     for (let i = 0; i < 90; i++) (await gate.enter(POST, 5)).answered();
     await clock.advance(5_000);
     for (let i = 0; i < 90; i++) (await gate.enter(POST, 5)).answered();
-    await clock.advance(50_000);
+    await clock.advance(51_000);
     let through = 0;
     const waiting = Array.from({ length: 90 }, async () => ((await gate.enter(POST, 5)).answered(), (through += 1)));
     await clock.advance(4_999);

@@ -1,0 +1,18 @@
+import { createCiServers, type CiServersOptions, parseCredentials } from '../../activities/ciServers/index.ts';
+import { type CiServer, CiServerError } from '../../activities/ports.ts';
+
+/** The CI server of one credential, with its connections to be closed. */
+export function ciServerOf(credential: Record<string, unknown>, options: CiServersOptions = {}): { server: CiServer; close: () => Promise<void> } {
+  const servers = createCiServers(parseCredentials({ default: credential }), options);
+  return { server: servers.get('default'), close: () => servers.close() };
+}
+
+/** The error a call failed with. */
+export async function ciServerError(promise: Promise<unknown>): Promise<CiServerError> {
+  const error = await promise.then(
+    (value) => new Error(`expected a failure, got ${JSON.stringify(value)}`),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof CiServerError)) throw error;
+  return error;
+}

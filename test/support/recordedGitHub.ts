@@ -1,0 +1,84 @@
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
+
+export interface RecordedAnswer {
+  status: number;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Answers when this resolves. */
+  after?: Promise<unknown>;
+}
+
+/** `reset`: closes the connection without an answer. `hang`: never answers. */
+export type Step = RecordedAnswer | 'reset' | 'hang' | ((request: SeenRequest) => RecordedAnswer);
+
+export interface SeenRequest {
+  method: string;
+  url: string;
+  headers: Record<string, string | string[] | undefined>;
+  body: unknown;
+}
+
+/** A local server that gives recorded answers: for what a simulator of GitHub would not do (proxies' pages, cut connections, silence). */
+export class RecordedGitHub {
+  readonly requests: SeenRequest[] = [];
+  readonly #server: FastifyInstance;
+  readonly #steps = new Map<string, Step[]>();
+  #url = '';
+
+  constructor(options: { https?: { key: string; cert: string } } = {}) {
+    this.#server = Fastify({ forceCloseConnections: true, ...options } as FastifyServerOptions) as unknown as FastifyInstance;
+    this.#server.all('/*', (request, reply) => this.#answer(request, reply));
+  }
+
+  async start(): Promise<this> {
+    this.#url = (await this.#server.listen({ host: '127.0.0.1', port: 0 })).replace(/\/$/, '');
+    return this;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  /** What `METHOD /path` (without the query) is answered with, in this order; the last step stays. */
+  on(endpoint: string, ...steps: Step[]): this {
+    this.#steps.set(endpoint, steps);
+    return this;
+  }
+
+  /** `METHOD /path?query` of every request so far. */
+  get seen(): string[] {
+    return this.requests.map(({ method, url }) => `${method} ${url}`);
+  }
+
+  stop(): Promise<void> {
+    return this.#server.close();
+  }
+
+  async #answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const seen: SeenRequest = { method: request.method, url: request.url, headers: request.headers, body: request.body };
+    this.requests.push(seen);
+    const steps = this.#steps.get(`${request.method} ${request.url.split('?')[0]}`) ?? [];
+    const next = steps.length > 1 ? steps.shift() : steps[0];
+    const step = typeof next === 'function' ? next(seen) : next;
+    if (step === 'reset') {
+      request.raw.socket.resetAndDestroy();
+      return reply.hijack();
+    }
+    if (step === 'hang') return reply.hijack();
+    const { status, body, headers, after } = step ?? { status: 404, body: { message: 'Not Found', documentation_url: 'https://docs.github.com/rest' } };
+    await after;
+    return reply.code(status).headers(headers ?? {}).send(body);
+  }
+}
+
+export const runnerJson = (id: number, name: string, more: object = {}): object => ({
+  id,
+  name,
+  os: 'linux',
+  status: 'online',
+  busy: false,
+  labels: [{ id: 1, name: 'self-hosted', type: 'read-only' }],
+  ...more,
+});
+
+export const listJson = (...runners: object[]): RecordedAnswer => ({ status: 200, body: { total_count: runners.length, runners } });
