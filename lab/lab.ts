@@ -9,6 +9,7 @@ import { apiServerUrl, kubeconfigPath } from './kubernetesFiles.ts';
 import { withLock } from './lock.ts';
 import type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus } from './options.ts';
 import { hostAddress } from './podNetwork.ts';
+import { canListen } from './ports.ts';
 import { isAlive } from './process.ts';
 import { createLabFolder, labFolder, lockPath, logPath, newRecord, readProcess, readRecord, writeRecord } from './store.ts';
 import { isUp, resolveBinaries, startComponent, stopComponent } from './supervise.ts';
@@ -45,8 +46,11 @@ async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
   const lab = labOf(dir, record, options.progress);
   if (!portsAgree(record, options)) {
     if (await isUp(lab, COMPONENTS.temporal)) throw new Error(`the lab in ${dir} runs Temporal on port ${record.ports['temporal']} already: run \`lab down\` first to change ports`);
-    if (options.temporalPort !== undefined) record.ports['temporal'] = options.temporalPort;
-    if (options.uiPort !== undefined) record.ports['temporal-ui'] = options.uiPort;
+    for (const [key, port] of [['temporal', options.temporalPort], ['temporal-ui', options.uiPort]] as const) {
+      if (port === undefined) continue;
+      if (!(await canListen(port))) throw new Error(`port ${port} on 127.0.0.1 is taken by another process: choose another`);
+      record.ports[key] = port;
+    } // prettier-ignore
   }
   const wanted = wantedComponents({ ...record, ...target }, options);
   for (const component of wanted) await component.check?.();

@@ -12,7 +12,9 @@ import type { DatabaseSync } from 'node:sqlite';
  */
 export async function withLock<T>(path: string, body: () => Promise<T>, waiting?: () => void): Promise<T> {
   await mkdir(dirname(path), { recursive: true });
-  const database = await openQuietly(path);
+  // Not a static import: jest does not know built-ins that exist with a prefix only.
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+  const database = new DatabaseSync(path, { timeout: 0 });
   try {
     for (let told = false; !tryLock(database); told = true) {
       if (!told) waiting?.();
@@ -31,18 +33,5 @@ function tryLock(database: DatabaseSync): boolean {
   } catch (error) {
     if (/database is locked|database is busy/.test(String(error))) return false;
     throw error;
-  }
-}
-
-/** Node 22 warns on stderr that node:sqlite is experimental; that is nothing for the reader of `lab status --json`. */
-async function openQuietly(path: string): Promise<DatabaseSync> {
-  const emitWarning = process.emitWarning;
-  process.emitWarning = () => undefined;
-  try {
-    // Not a static import, so that the warning comes now; and jest knows no import of built-ins that exist with a prefix only.
-    const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
-    return new DatabaseSync(path, { timeout: 0 });
-  } finally {
-    process.emitWarning = emitWarning;
   }
 }

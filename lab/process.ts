@@ -1,5 +1,5 @@
 import { spawn, execFile } from 'node:child_process';
-import { open, readFile } from 'node:fs/promises';
+import { open, readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -21,7 +21,12 @@ export async function processStartTime(pid: number): Promise<string | undefined>
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
     if (stat === undefined) return undefined;
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+    if (fields[0] === 'Z' || fields[0] === 'X') {
+      // While other threads of a killed process still end, its leader is a zombie already, and its sockets are open.
+      const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+      if (threads.length <= 1) return undefined;
+    }
+    return fields[19];
   }
   const answer = await run('ps', ['-o', 'stat=,lstart=', '-p', String(pid)]).catch(() => undefined);
   const line = answer?.stdout.trim();

@@ -7,6 +7,8 @@ import { resolveBinary } from './resolve.ts';
 import { forgetProcess, logPath, readProcess, writeProcess, writeRecord } from './store.ts';
 
 const REPORT_AFTER_MS = 5_000;
+/** Clients have the address: a port is given up only when somebody else really holds it. */
+const PORT_PATIENCE_MS = 3_000;
 
 /** Runs and answers. */
 export async function isUp(lab: Lab, component: Component): Promise<boolean> {
@@ -40,14 +42,13 @@ export async function startComponent(lab: Lab, component: Component): Promise<vo
 
   let died = false;
   let reported = started;
-  const ready = component.ready ?? component.healthy.bind(component);
   const answered = await becomesTrue(async () => {
     died = !(await isAlive(identity));
     if (performance.now() - reported > REPORT_AFTER_MS) {
       reported = performance.now();
       lab.progress(`${name}: still starting, ${Math.round((reported - started) / 1000)} s`);
     }
-    return died || (await ready(lab));
+    return died || (await (component.ready === undefined ? component.healthy(lab) : component.ready(lab)));
   }, component.readyWithinMs);
   if (died || !answered) {
     await stopProcess(identity, 'SIGKILL', 5_000);
@@ -78,7 +79,7 @@ export async function resolveBinaries(lab: Lab, components: readonly Component[]
 async function assignPorts(lab: Lab, component: Component): Promise<void> {
   for (const key of component.ports) {
     const port = lab.record.ports[key];
-    if (port !== undefined && (await canListen(port))) continue;
+    if (port !== undefined && (await becomesTrue(() => canListen(port), PORT_PATIENCE_MS))) continue;
     lab.record.ports[key] = await freePort();
     if (port !== undefined) lab.progress(`${component.name}: port ${port} is taken, now ${lab.record.ports[key]}`);
   }

@@ -42,7 +42,9 @@ export async function describeWithLab(name: string, needs: LabNeeds, body: (lab:
     });
     return;
   }
-  describe(name, () => body(lab));
+  describe(name, () => {
+    body(lab);
+  });
 }
 
 /** Whether HOLDFAST_REQUIRE (comma-separated tiers, or `all`) demands one of the tiers that a suite needs. */
