@@ -65,8 +65,10 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
   const temporal = attempt('TEMPORAL_*', () => loadTemporalConfig(set));
   const secrets = attempt('HOLDFAST_WEBHOOK_SECRET_FILE', () => webhookSecrets(set));
   const credentials = readCredentials(set, problems);
-  if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError(problems);
-  return assemble(parsed.data, { temporal, secrets, credentials, warnings: unknownSettings(set), set });
+  const warnings = unknownSettings(set);
+  // What is missing may be there under a misspelt name.
+  if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError([...problems, ...warnings]);
+  return assemble(parsed.data, { temporal, secrets, credentials, warnings, set });
 }
 
 interface Read {

@@ -20,7 +20,7 @@ const BODY_LIMIT = 1024 * 1024;
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { logger, ready, registry, temporalMetrics } = options;
-  const loggerInstance: FastifyBaseLogger = logger.child({ component: 'http' });
+  const loggerInstance: FastifyBaseLogger = logger.child({ component: 'http' }, { level: 'warn' });
   // Two probes every few seconds would drown the log.
   const logController = new LogController({ disableRequestLogging: true });
   const server = fastify({ loggerInstance, logController, bodyLimit: BODY_LIMIT, requestTimeout: 15_000 });

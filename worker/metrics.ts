@@ -1,21 +1,12 @@
 /** What the worker counts. Temporal's own metrics come from its runtime; these are about CI servers, Kubernetes, waits and webhooks. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { RequestObserver } from '../activities/ciServers/index.ts';
-
-/** One request to the Kubernetes API. */
-export interface KubernetesRequest {
-  /** `create`, `delete`, `get`, `list`, `watch`, … */
-  readonly verb: string;
-  readonly resource: string;
-  /** HTTP status; `undefined`: there was no answer. */
-  readonly status: number | undefined;
-  readonly ms: number;
-}
+import type { ApiMeasure } from '../activities/compute/kubernetes/apiServer.ts';
 
 export interface Metrics {
   readonly registry: Registry;
   readonly ciRequest: RequestObserver;
-  kubernetesRequest(request: KubernetesRequest): void;
+  kubernetesRequest(measure: ApiMeasure): void;
   /** A wait was completed (`true`), or nobody waited (`false`). */
   completion(completed: boolean): void;
   webhook(outcome: string): void;
@@ -79,7 +70,7 @@ export function createMetrics(): Metrics {
       if (rateLimitRemaining !== undefined) ciRemaining.set({ credential }, rateLimitRemaining);
     },
     kubernetesRequest({ verb, resource, status, ms }) {
-      kubernetesRequests.inc({ verb, resource, status: String(status ?? 'none') });
+      kubernetesRequests.inc({ verb, resource, status: status === 0 ? 'none' : String(status) });
       kubernetesSeconds.observe({ verb, resource }, ms / 1_000);
     },
     completion: (completed) => completions.inc({ answered: String(completed) }),

@@ -14,7 +14,8 @@ import { quoted, runningRunners } from './visibility.ts';
 export const WEBHOOK_PATH = '/webhooks/github';
 
 export interface WebhookOptions {
-  readonly client: Client;
+  /** The client of now. @throws Error while there is no connection to Temporal */
+  readonly client: () => Client;
   /** The secrets of now; a delivery signed with any of them is good. */
   readonly secrets: () => readonly string[];
   /** Runners of this task queue are ours. */
@@ -102,7 +103,7 @@ async function receive(options: WebhookOptions, headers: Readonly<Record<string,
   if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
   if (read.kind === 'malformed') return { outcome: 'malformed', status: 400, message: 'this is not a workflow_job event as GitHub sends it' };
   try {
-    const told = await options.client.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, async () => await tell(options, read.runnerName, read.event));
+    const told = await options.client().withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, async () => await tell(options, read.runnerName, read.event));
     return told > 0 ? { outcome: 'accepted', status: 202, message: 'accepted' } : { outcome: 'other_runner', status: 204 };
   } catch (error) {
     logger.error({ err: error, delivery }, 'webhook delivery not passed on: Temporal does not accept it');
@@ -127,10 +128,11 @@ async function isSigned(secrets: WebhookOptions['secrets'], text: string, signat
 /** @returns how many workflows accepted the event */
 async function tell({ client, taskQueue }: WebhookOptions, runnerName: string, event: CiEvent): Promise<number> {
   const query = `${runningRunners(taskQueue)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(runnerName)}`;
+  const { workflow } = client();
   let told = 0;
-  for await (const { workflowId } of client.workflow.list({ query })) {
+  for await (const { workflowId } of workflow.list({ query })) {
     try {
-      await client.workflow.getHandle(workflowId).signal(ciEventSignal, event);
+      await workflow.getHandle(workflowId).signal(ciEventSignal, event);
       told++;
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error; // it has ended meanwhile: nobody to tell

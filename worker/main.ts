@@ -1,0 +1,4 @@
+/** Entry point of the worker's process: `node worker/main.ts`, or `holdfast worker`. */
+import { runWorkerProcess } from './run.ts';
+
+process.exit(await runWorkerProcess());

@@ -1,0 +1,184 @@
+/** The worker as a process: from its settings to its exit status. */
+import { Client } from '@temporalio/client';
+import { GracefulShutdownPeriodExpiredError, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { checkSurroundings } from './bootCheck.ts';
+import { loadConfig, type HoldfastConfig } from './config.ts';
+import { ConfigError } from './configError.ts';
+import { TemporalUnreachableError, connectTemporal } from './connect.ts';
+import { EXIT_STATUS } from './exitStatus.ts';
+import { createHttpServer } from './httpServer.ts';
+import { createLogger } from './logger.ts';
+import { createMetrics } from './metrics.ts';
+import { HoldfastPlugin } from './plugin.ts';
+import { createPorts } from './ports.ts';
+import { listenForStop, type StopSignal } from './stopSignal.ts';
+import { installTemporalRuntime } from './temporalRuntime.ts';
+import { registerWebhook } from './webhook.ts';
+
+export interface RunOptions {
+  /** @default process.env */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Takes one line that says why the worker cannot start. @default standard error */
+  readonly complain?: (line: string) => void;
+}
+
+/** The worker cannot start; each line names a setting or a thing, and the fix. */
+class CannotStart extends Error {
+  override readonly name = 'CannotStart';
+  readonly lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    super(lines.join('\n'));
+    this.lines = lines;
+  }
+}
+
+/**
+ * Runs the worker until SIGTERM or SIGINT. A worker's end is never a runner's end: what is in flight is handed back to Temporal.
+ * @returns the exit status, see {@link EXIT_STATUS}
+ */
+export async function runWorkerProcess(options: RunOptions = {}): Promise<number> {
+  const { env = process.env, complain = (line: string) => process.stderr.write(`${line}\n`) } = options;
+  try {
+    return await run(readConfig(env));
+  } catch (error) {
+    if (!(error instanceof CannotStart)) throw error;
+    for (const line of error.lines) complain(`holdfast worker: ${line}`);
+    return EXIT_STATUS.cannotStart;
+  }
+}
+
+function readConfig(env: NonNullable<RunOptions['env']>): HoldfastConfig {
+  try {
+    return loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new CannotStart(error.message.split('\n'));
+    throw error;
+  }
+}
+
+async function run(config: HoldfastConfig): Promise<number> {
+  const logger = createLogger(config.log);
+  for (const { setting, message } of config.warnings) logger.warn(`${setting}: ${message}`);
+  const closers: (() => Promise<unknown>)[] = [];
+  const stop = listenForStop();
+  try {
+    return await serve(config, logger, stop, (close) => closers.unshift(close));
+  } catch (error) {
+    if (stop.name && stop.signal.aborted) return EXIT_STATUS[stop.name];
+    throw error;
+  } finally {
+    for (const close of closers) await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'));
+    stop.dispose();
+  }
+}
+
+/** @param onClose - takes what is to be closed in the end, last first */
+async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, onClose: (close: () => Promise<unknown>) => void): Promise<number> {
+  const metrics = createMetrics();
+  const temporalMetrics = await installTemporalRuntime(logger);
+  let connection: NativeConnection | undefined;
+  let plugin: HoldfastPlugin | undefined;
+  stop.signal.addEventListener('abort', () => {
+    // Its wording is a promise: people and tests look for it.
+    logger.info(`received ${stop.description}: handing ${plugin?.status().activitiesInFlight ?? 0} activities back; no runner is cancelled`);
+  });
+
+  // First, so that the liveness probe is answered while the Temporal server is still coming up.
+  const http = createHttpServer({
+    logger,
+    registry: metrics.registry,
+    temporalMetrics,
+    ready: {
+      temporal: async () => connection !== undefined && (await answers(connection)),
+      polling: () => plugin?.status().polling ?? false,
+      watch: () => plugin?.status().watchSynced ?? false,
+    },
+  });
+  const client = (): Client => {
+    if (!connection) throw new Error('not connected to Temporal yet');
+    return new Client({ connection, namespace: config.temporal.namespace });
+  };
+  if (config.webhookSecrets) {
+    await registerWebhook(http, { client, secrets: config.webhookSecrets, taskQueue: config.taskQueue, logger, onDelivery: metrics.webhook });
+  }
+  onClose(async () => await http.close());
+  const address = await listen(http.listen(config.http), config);
+
+  connection = await connect(config, logger, stop.signal);
+  onClose(async () => await connection?.close());
+  const ports = await createPorts(config, { logger, metrics });
+  onClose(async () => await ports.close());
+  await check(config, connection, logger);
+
+  plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion });
+  const worker = await Worker.create(workerOptions(config, connection, plugin));
+  stop.signal.throwIfAborted();
+  stop.signal.addEventListener('abort', () => worker.shutdown());
+  logger.info({ taskQueue: config.taskQueue, compute: config.compute.kind, credentials: Object.keys(config.credentials), http: address }, 'worker started');
+  try {
+    await worker.run();
+  } catch (error) {
+    if (!stop.name || !(error instanceof GracefulShutdownPeriodExpiredError)) throw error;
+    logger.warn('some activities did not end within HOLDFAST_SHUTDOWN_FORCE; Temporal gives them to another worker when their timeouts are over');
+  }
+  if (!stop.name) throw new Error('the worker stopped by itself');
+  return EXIT_STATUS[stop.name];
+}
+
+async function listen(listening: Promise<string>, { http }: HoldfastConfig): Promise<string> {
+  try {
+    return await listening;
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new CannotStart([`HOLDFAST_HTTP_ADDRESS: cannot listen on ${http.host}:${http.port} (${code}): set another address or port`]);
+  }
+}
+
+async function connect(config: HoldfastConfig, logger: Logger, signal: AbortSignal): Promise<NativeConnection> {
+  try {
+    return await connectTemporal(config.temporal, { timeoutMs: config.connectTimeoutMs, logger, signal });
+  } catch (error) {
+    if (error instanceof TemporalUnreachableError) throw new CannotStart([error.message]);
+    throw error;
+  }
+}
+
+async function check(config: HoldfastConfig, connection: NativeConnection, logger: Logger): Promise<void> {
+  const findings = await checkSurroundings(config, connection);
+  const text = (finding: { what: string; fix?: string }): string => (finding.fix === undefined ? finding.what : `${finding.what}; fix: ${finding.fix}`);
+  for (const finding of findings) if (finding.level === 'warning') logger.warn(text(finding));
+  const errors = findings.filter((finding) => finding.level === 'error');
+  if (errors.length > 0) throw new CannotStart(errors.map(text));
+}
+
+/** The plugin alone brings workflows and activities: a Worker of yours has what this one has. */
+function workerOptions(config: HoldfastConfig, connection: NativeConnection, plugin: HoldfastPlugin): WorkerOptions {
+  return {
+    connection,
+    namespace: config.temporal.namespace,
+    taskQueue: config.taskQueue,
+    plugins: [plugin],
+    maxCachedWorkflows: config.maxCachedWorkflows,
+    maxConcurrentWorkflowTaskExecutions: config.maxWorkflowTasks,
+    maxConcurrentActivityTaskExecutions: config.maxActivities,
+    workflowTaskPollerBehavior: { type: 'autoscaling' },
+    activityTaskPollerBehavior: { type: 'autoscaling' },
+    shutdownGraceTime: config.shutdownGraceMs,
+    shutdownForceTime: config.shutdownForceMs,
+    ...(config.versioning && {
+      workerDeploymentOptions: {
+        useWorkerVersioning: true,
+        version: config.versioning,
+        // Runners and sets say themselves what they are; this is for workflows that say nothing.
+        defaultVersioningBehavior: 'PINNED',
+      },
+    }),
+  };
+}
+
+async function answers(connection: NativeConnection): Promise<boolean> {
+  await connection.withDeadline(Date.now() + 2_000, async () => await connection.workflowService.getSystemInfo({}));
+  return true;
+}
