@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { CiServer, RegisterRequest, Registration, Scope } from '../../activities/ports.ts';
+import { ciServerError } from './ciServers.ts';
+
+/** A CI server to hold an adapter against, as the contract tests steer it and look at the truth in it. */
+export interface CiServerFixture {
+  readonly server: CiServer;
+  /** Names of the runners registered there, from the CI server itself and not through the adapter. */
+  registered(scope: Scope): Promise<string[]>;
+  /** Starts a runner with what the adapter gave; resolves with its id when the CI server has it online. */
+  startRunner(request: RegisterRequest, registration: Registration): Promise<number>;
+  /** Gives the runner with this label a job; resolves when it runs. */
+  startJob(scope: Scope, label: string): Promise<{ running(): Promise<boolean>; finish(): Promise<void> }>;
+  /** The credential no longer sees any scope. */
+  loseScopes(): Promise<void>;
+  /** The credential may only look. */
+  loseWrite(): Promise<void>;
+  /** The credential is not accepted at all. `undefined`: cannot be done with it. */
+  readonly revoke: (() => Promise<void>) | undefined;
+  /** From now on requests are refused for a limit, one of these a test. Empty: the server knows no limits. */
+  readonly limits: readonly { title: string; begin: () => Promise<void> }[];
+  /** From now on requests fail: answered 502, or not at all. */
+  fail(how: 'status' | 'drop'): Promise<void>;
+  /** Requests that came to the CI server's API so far. */
+  requestCount(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface ContractOptions {
+  readonly scopes: readonly Scope[];
+  readonly modes: readonly RegisterRequest['mode'][];
+  /** Titles of the fixture's `limits`. */
+  readonly limits: readonly string[];
+  /** Names are unique at the server, so that a second registration of a name is refused. */
+  readonly uniqueNames: boolean;
+}
+
+/** What every adapter of a CI server must do, whatever the server. */
+export function ciServerContract(title: string, options: ContractOptions, start: () => Promise<CiServerFixture>): void {
+  describe(`CI server contract: ${title}`, () => {
+    let fixture: CiServerFixture;
+    let server: CiServer;
+    const scope = options.scopes[0] as Scope;
+
+    beforeEach(async () => {
+      fixture = await start();
+      server = fixture.server;
+    });
+    afterEach(() => fixture.close());
+
+    const request = (more: Partial<RegisterRequest> = {}): RegisterRequest => ({
+      scope,
+      name: 'r-1',
+      labels: ['self-hosted', 'contract'],
+      groupId: 1,
+      mode: options.modes[0] as RegisterRequest['mode'],
+      ephemeral: true,
+      ...more,
+    });
+
+    /** A registered, online runner. */
+    async function online(more: Partial<RegisterRequest> = {}): Promise<{ id: number; name: string; scope: Scope }> {
+      const wanted = request(more);
+      const id = await fixture.startRunner(wanted, await server.register(wanted));
+      return { id, name: wanted.name, scope: wanted.scope };
+    }
+
+    describe.each(options.scopes)('in $kind $name', (at) => {
+      test.each(options.modes)('%s: a runner comes online, is found by name and by id, removed, then absent', async (mode) => {
+        const runner = await online({ scope: at, mode });
+        const found = await server.find(at, { name: runner.name });
+        expect(found).toMatchObject({ id: runner.id, name: 'r-1', online: true, busy: false });
+        expect(found?.labels).toEqual(expect.arrayContaining(['contract']));
+        expect(await server.find(at, runner)).toEqual(found);
+        expect(await fixture.registered(at)).toEqual(['r-1']);
+        expect(await server.remove(at, runner.id)).toBe('removed');
+        expect(await fixture.registered(at)).toEqual([]);
+        expect(await server.remove(at, runner.id)).toBe('absent');
+        expect(await server.find(at, runner)).toBeUndefined();
+        expect(await server.find(at, { name: runner.name })).toBeUndefined();
+      });
+    });
+
+    test('a name that is the beginning of another is not taken for it', async () => {
+      await online({ name: 'r-10' });
+      expect(await server.find(scope, { name: 'r-1' })).toBeUndefined();
+    });
+
+    test('a busy runner is shown as busy, not removed, and its job goes on', async () => {
+      const runner = await online();
+      const job = await fixture.startJob(scope, 'contract');
+      expect(await server.find(scope, runner)).toMatchObject({ busy: true });
+      for (let again = 0; again < 3; again++) expect(await ciServerError(server.remove(scope, runner.id))).toMatchObject({ kind: 'busy' });
+      expect(await job.running()).toBe(true);
+      expect(await fixture.registered(scope)).toEqual(['r-1']);
+      await job.finish();
+    });
+
+    (options.modes.includes('token') ? test : test.skip)('a static runner stays registered after its job, and can be removed then', async () => {
+      const runner = await online({ mode: 'token', ephemeral: false });
+      const job = await fixture.startJob(scope, 'contract');
+      expect(await ciServerError(server.remove(scope, runner.id))).toMatchObject({ kind: 'busy' });
+      await job.finish();
+      expect(await fixture.registered(scope)).toEqual(['r-1']);
+      expect(await server.remove(scope, runner.id)).toBe('removed');
+    });
+
+    (options.uniqueNames && options.modes.includes('jit') ? test : test.skip)('a name in use is refused', async () => {
+      await server.register(request({ mode: 'jit' }));
+      expect(await ciServerError(server.register(request({ mode: 'jit' })))).toMatchObject({ kind: 'name_taken' });
+      expect(await fixture.registered(scope)).toEqual(['r-1']);
+    });
+
+    const refusals = [
+      ['that lost its scopes', () => fixture.loseScopes(), true],
+      ['that may only look', () => fixture.loseWrite(), false],
+      ['that is revoked', () => fixture.revoke?.(), true],
+    ] as const;
+
+    test.each(refusals)('a credential %s gives no verdict on any runner', async (_title, lose, blind) => {
+      const runner = await online();
+      const gone = await online({ name: 'gone' });
+      await server.remove(scope, gone.id);
+      if (lose() === undefined) return expect(fixture.revoke).toBeUndefined(); // not possible with this credential
+      await lose();
+      const calls = [server.remove(scope, runner.id), server.register(request({ name: 'r-2' }))];
+      if (blind) calls.push(server.remove(scope, gone.id) as never, server.find(scope, runner) as never, server.find(scope, { name: 'never-was' }) as never);
+      for (const call of calls) expect(await ciServerError(call as Promise<unknown>)).toMatchObject({ kind: 'credentials' });
+      expect(await fixture.registered(scope)).toEqual(['r-1']);
+    });
+
+    test.each(options.limits)('%s: neither gone nor forbidden, with a time to wait, and nobody asks again before', async (limit) => {
+      const runner = await online();
+      await fixture.limits.find((each) => each.title === limit)?.begin();
+      const before = await fixture.requestCount();
+      const calls = [
+        () => server.remove(scope, runner.id),
+        () => server.find(scope, runner),
+        () => server.find(scope, { name: 'never-was' }),
+        () => server.register(request({ name: 'r-2' })),
+        () => server.remove(scope, 999_999),
+      ];
+      for (const call of calls) {
+        const error = await ciServerError(call());
+        expect(error.kind).toBe('rate_limited');
+        expect(error.retryAfterMs).toBeGreaterThan(0);
+      }
+      expect((await fixture.requestCount()) - before).toBe(1);
+      expect(await fixture.registered(scope)).toEqual(['r-1']);
+    });
+
+    test.each(['status', 'drop'] as const)('failing requests (%s) are unavailable', async (how) => {
+      const runner = await online();
+      await fixture.fail(how);
+      const calls: Promise<unknown>[] = [server.remove(scope, runner.id), server.find(scope, runner), server.register(request({ name: 'r-2' }))];
+      for (const call of calls) expect(await ciServerError(call)).toMatchObject({ kind: 'unavailable' });
+    });
+
+    test('an aborted signal ends a request with its reason', async () => {
+      const signal = AbortSignal.abort(new Error('cancelled'));
+      await expect(server.find(scope, { name: 'r-1' }, signal)).rejects.toThrow('cancelled');
+      await expect(server.remove(scope, 1, signal)).rejects.toThrow('cancelled');
+      await expect(server.register(request(), signal)).rejects.toThrow('cancelled');
+    });
+  });
+}
