@@ -1,0 +1,145 @@
+import type { ActiveFault, Fault } from './faults.ts';
+import type { SimulatedToken, WebhookTarget } from './options.ts';
+import type { JobSpec, RecordedRequest, RequestCounts, ScopePath, SimulatedJob, SimulatedRegistration, WebhookDelivery } from './types.ts';
+import type { World } from './world.ts';
+
+/** Steers a simulator and looks at the truth in it. */
+export class Control {
+  /** The inside, for the HTTP faces. */
+  readonly world: World;
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  /** Queues a job; the oldest waiting runner that fits gets it. @throws Error for a bad repo */
+  queueJob(spec: JobSpec): SimulatedJob {
+    return structuredClone(this.world.dispatch.queueJob(spec));
+  }
+
+  /** Cancels a job as a user would. @throws Error for an unknown id */
+  cancelJob(id: number): SimulatedJob {
+    const job = this.world.jobs.get(id);
+    if (!job) throw new Error(`simulator: no job ${id}`);
+    this.world.dispatch.cancelJob(job);
+    return structuredClone(job);
+  }
+
+  job(id: number): SimulatedJob | undefined {
+    return structuredClone(this.world.jobs.get(id));
+  }
+
+  /** All jobs, the oldest first. */
+  jobs(): SimulatedJob[] {
+    return structuredClone(this.world.jobs.all());
+  }
+
+  /** All registrations, whatever the REST API says of them. */
+  runners(): SimulatedRegistration[] {
+    return this.world.registrations.all().map((registration) => this.world.describe(registration));
+  }
+
+  /** The registration of that name, in any scope. */
+  runner(name: string): SimulatedRegistration | undefined {
+    return this.runners().find((runner) => runner.name === name);
+  }
+
+  /** Removes a registration as an owner would in the web interface: even a busy one; its job goes on. */
+  removeRunner(id: number): boolean {
+    const registration = this.world.registrations.get(id);
+    if (registration) this.world.dispatch.remove(registration);
+    return registration !== undefined;
+  }
+
+  addFault(fault: Fault): ActiveFault {
+    return this.world.faults.add(fault);
+  }
+
+  /** Those switched on, with how often each has happened. */
+  faults(): ActiveFault[] {
+    return this.world.faults.list();
+  }
+
+  /** Switches one fault off, or all of them. */
+  clearFaults(id?: string): void {
+    this.world.faults.clear(id);
+  }
+
+  /** Requests to the REST API, counted by endpoint. */
+  requestCounts(): RequestCounts {
+    return this.world.requests.counts();
+  }
+
+  /** The latest requests to the REST API one by one, the oldest first. */
+  requests(): RecordedRequest[] {
+    return this.world.requests.list();
+  }
+
+  resetRequests(): void {
+    this.world.requests.reset();
+  }
+
+  addToken(token: SimulatedToken): void {
+    this.world.credentials.addToken(token);
+  }
+
+  /** From now on that token answers 401. */
+  revokeToken(token: string): void {
+    this.world.credentials.revokeToken(token);
+  }
+
+  /** Changes what the credential of that name can see or do (`app-<app>-<installation>` for an App's). */
+  setAccess(credential: string, access: { scopes?: ScopePath[]; permission?: 'admin' | 'read' }): void {
+    this.world.credentials.setAccess(credential, access);
+  }
+
+  /** Sets what is left of a credential's hourly budget. */
+  setRateLimit(credential: string, state: { limit?: number; remaining?: number; resetInMs?: number }): void {
+    this.world.limits.set(credential, state);
+  }
+
+  setWebhook(target: WebhookTarget | undefined): void {
+    this.world.webhooks.target = target;
+  }
+
+  /** Runner versions the server refuses from now on (`*`: all). */
+  setDeprecatedVersions(versions: string[]): void {
+    this.world.settings.deprecatedVersions = versions;
+  }
+
+  setBusyText(text: 'current' | 'older'): void {
+    this.world.settings.busyText = text;
+  }
+
+  /** All deliveries, the oldest first. */
+  deliveries(): WebhookDelivery[] {
+    return this.world.webhooks.deliveries();
+  }
+
+  /** @throws Error for an unknown id */
+  redeliver(id: number): WebhookDelivery {
+    const delivery = this.world.webhooks.redeliver(id);
+    if (!delivery) throw new Error(`simulator: no delivery ${id}`);
+    return delivery;
+  }
+
+  /** Sends the webhooks that a shuffle still holds back. */
+  releaseWebhooks(): void {
+    this.world.webhooks.releaseHeldBack();
+  }
+
+  /**
+   * Resolves with the first truthy value of `probe`, which is looked at after every change of the simulator's state.
+   * @param what said in the error. @param timeoutMs default 30 s
+   */
+  async waitFor<T>(probe: (simulator: this) => T, what = 'the condition', timeoutMs = 30_000): Promise<NonNullable<T>> {
+    return this.world.changes.waitFor(() => probe(this), what, timeoutMs);
+  }
+
+  /** Waits until a job is at that status (or has passed it). */
+  async waitForJob(id: number, status: 'in_progress' | 'completed', timeoutMs = 30_000): Promise<SimulatedJob> {
+    const reached = (job: SimulatedJob | undefined): boolean => job?.status === status || job?.status === 'completed';
+    const job = await this.waitFor(() => (reached(this.world.jobs.get(id)) ? this.world.jobs.get(id) : undefined), `job ${id} ${status}`, timeoutMs);
+    return structuredClone(job);
+  }
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import type { SecondaryForm } from './answers.ts';
+import { matchesGlob } from './scope.ts';
+
+/** What may go wrong. Times in ms. */
+export type FaultKind =
+  /** The answer comes this much later. Goes together with other faults. */
+  | { kind: 'latency'; ms: number }
+  /** Answers this status instead of doing anything, e.g. 502. */
+  | { kind: 'status'; status: number; body?: unknown; headers?: Record<string, string> }
+  /** Closes the connection without an answer, before or after the request took effect. */
+  | { kind: 'drop'; when?: 'before' | 'after' }
+  | { kind: 'secondary_limit'; status?: 403 | 429; form?: SecondaryForm; retryAfterS?: number }
+  /** The credential's hourly budget is used up for this request. @default status 403, resetInMs 60000 */
+  | { kind: 'primary_limit'; status?: 403 | 429; resetInMs?: number }
+  /** 404, as for a credential that lost the scope. */
+  | { kind: 'not_found' }
+  /** 403 for lack of permission. */
+  | { kind: 'forbidden' }
+  /** Reading runners: busy ones are shown with `busy: false`. */
+  | { kind: 'busy_lies' }
+  /** Reading runners: online ones are shown as offline. */
+  | { kind: 'offline_lies' }
+  /** Lists of runners are up to this old. @default 60000 */
+  | { kind: 'stale_list'; ageMs?: number }
+  /** DELETE of a runner answers 204 in the first `forMs` of its job, which goes on. @default 60000 */
+  | { kind: 'delete_accepts_busy'; forMs?: number }
+  /** DELETE of an idle runner answers 422 busy. */
+  | { kind: 'delete_says_busy'; text?: 'current' | 'older' }
+  /** Webhook deliveries: never sent, sent twice, sent later, or held back until `of` are there and sent in random order. */
+  | { kind: 'webhook_lost' }
+  | { kind: 'webhook_doubled' }
+  | { kind: 'webhook_delayed'; ms: number }
+  | { kind: 'webhook_shuffled'; of?: number };
+
+/** A fault and what it applies to. */
+export type Fault = FaultKind & {
+  /**
+   * `METHOD /path` with `*` as wildcard, e.g. `DELETE *` or `GET /orgs/acme/actions/runners*`, without `/api/v3`; for webhooks
+   * `workflow_job.queued`. The runner protocol is affected only by a pattern that names `/_runner`. @default everything of its kind
+   */
+  endpoint?: string;
+  /** Name of the credential it applies to. @default all */
+  credential?: string;
+  /** How often it happens. @default until cleared */
+  count?: number;
+  /** Chance of each match, 0 to 1, drawn from the simulator's seed. @default 1 */
+  probability?: number;
+};
+
+export type ActiveFault = Fault & { id: string; hits: number };
+
+/** What a fault is matched against. */
+export interface FaultTarget {
+  /** `METHOD /path`, or `event.action`. */
+  endpoint: string;
+  credential?: string | undefined;
+}
+
+/** A small seeded generator (mulberry32), so that a run can be repeated. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** The faults that are switched on. */
+export class Faults {
+  #faults: ActiveFault[] = [];
+  readonly random: () => number;
+
+  constructor(seed: number) {
+    this.random = seededRandom(seed);
+  }
+
+  add(fault: Fault): ActiveFault {
+    const active: ActiveFault = { ...fault, id: randomUUID(), hits: 0 };
+    this.#faults.push(active);
+    return active;
+  }
+
+  /** Switches one off, or all. */
+  clear(id?: string): void {
+    this.#faults = id === undefined ? [] : this.#faults.filter((fault) => fault.id !== id);
+  }
+
+  /** Those switched on and not used up, with how often each happened. */
+  list(): ActiveFault[] {
+    return this.#faults.map((fault) => ({ ...fault }));
+  }
+
+  /** Uses up and gives every fault of these kinds that happens now. */
+  take<K extends FaultKind['kind']>(kinds: readonly K[], target: FaultTarget): Extract<ActiveFault, { kind: K }>[] {
+    return this.#faults.filter((fault): fault is Extract<ActiveFault, { kind: K }> => this.#happens(fault, kinds, target));
+  }
+
+  /** Uses up and gives the first fault of these kinds that happens now. */
+  first<K extends FaultKind['kind']>(kinds: readonly K[], target: FaultTarget): Extract<ActiveFault, { kind: K }> | undefined {
+    return this.#faults.find((fault): fault is Extract<ActiveFault, { kind: K }> => this.#happens(fault, kinds, target));
+  }
+
+  #happens(fault: ActiveFault, kinds: readonly string[], target: FaultTarget): boolean {
+    if (!kinds.includes(fault.kind) || !applies(fault, target)) return false;
+    if (fault.count !== undefined && fault.hits >= fault.count) return false;
+    if (fault.probability !== undefined && this.random() >= fault.probability) return false;
+    fault.hits++;
+    return true;
+  }
+}
+
+function applies(fault: Fault, target: FaultTarget): boolean {
+  if (fault.credential !== undefined && fault.credential !== target.credential) return false;
+  if (fault.endpoint === undefined) return !target.endpoint.includes(' /_runner');
+  if (target.endpoint.includes(' /_runner') && !fault.endpoint.includes('/_runner')) return false;
+  return matchesGlob(fault.endpoint, target.endpoint);
+}

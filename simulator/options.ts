@@ -1,0 +1,137 @@
+import type { ScopePath } from './types.ts';
+
+/** A personal access token the simulator knows. */
+export interface SimulatedToken {
+  token: string;
+  /** Shown in counters instead of the secret. @default "pat-<n>" */
+  name?: string;
+  /** What it can see: scope paths with `*` as wildcard (`orgs/acme`, `repos/acme/*`, `*`). @default ["*"] */
+  scopes?: ScopePath[];
+  /** `read` may look, but every change answers 403. @default "admin" */
+  permission?: 'admin' | 'read';
+}
+
+/** A GitHub App with its installations. */
+export interface SimulatedApp {
+  id: number;
+  clientId?: string;
+  slug?: string;
+  /** PEM. When given, the JWT's signature is verified; otherwise only its shape and its times are. */
+  publicKey?: string;
+  installations: SimulatedInstallation[];
+}
+
+export interface SimulatedInstallation {
+  id: number;
+  /** Login of the organization or user. */
+  account: string;
+  /** @default [`orgs/<account>`, `repos/<account>/*`] */
+  scopes?: ScopePath[];
+  permission?: 'admin' | 'read';
+}
+
+/** A runner group. Group 1 (Default) always exists. */
+export interface SimulatedGroup {
+  id: number;
+  name: string;
+  /** The scope it belongs to. */
+  scope: ScopePath;
+  /** How generate-jitconfig answers for it; GitHub uses either for a group that cannot be used. @default 201 */
+  jitStatus?: 201 | 403 | 404;
+}
+
+export interface WebhookTarget {
+  url: string;
+  secret: string;
+  /** @default 1 */
+  hookId?: number;
+}
+
+/** All times are in ms. */
+export interface SimulatorOptions {
+  /** @default 0 (any free port) */
+  port?: number;
+  /** @default "127.0.0.1" */
+  host?: string;
+  /** The address runners use, put into the JIT config. @default the listening address */
+  publicUrl?: string;
+  webhook?: WebhookTarget;
+  /** @default one token `ghp_simulator` that sees everything */
+  tokens?: SimulatedToken[];
+  apps?: SimulatedApp[];
+  groups?: SimulatedGroup[];
+  /** Enterprise → its organizations. An enterprise not named here owns every organization. */
+  enterprises?: Record<string, string[]>;
+  /** A job's lease without renewal; then the job is lost and its runner freed. @default 600000, as GitHub's */
+  leaseMs?: number;
+  /** How often runners are told to renew it. @default a tenth of the lease */
+  renewEveryMs?: number;
+  /** A job sent to a runner that does not start it in this time goes back to the queue. @default 60000 */
+  acceptMs?: number;
+  /** After this long without a poll a runner is shown as offline. @default 30000 */
+  offlineAfterMs?: number;
+  /** Length of a runner's long poll. @default 50000 */
+  pollMs?: number;
+  /** How long a single-use registration stays (busy) after its job ended; GitHub: 0 to tens of seconds. @default 0 */
+  ephemeralRemovalMs?: number;
+  /** Offline registrations are removed after this long. @default 14 days, ephemeral ones 1 day */
+  offlineRemovalMs?: { static: number; ephemeral: number };
+  /** Life of registration and remove tokens. @default 3600000 */
+  registrationTokenMs?: number;
+  /** Life of an App's installation tokens. @default 3600000 */
+  installationTokenMs?: number;
+  /** Primary limit of each credential. @default {limit: 5000, windowMs: 3600000} */
+  rateLimit?: { limit?: number; windowMs?: number };
+  /** Enforce GitHub's secondary limits too: 100 in flight, 900 points a minute and endpoint, 1500 registrations in 5 min. @default false */
+  secondaryLimits?: boolean;
+  /** Which of GitHub's two texts DELETE of a busy runner answers. @default "current" */
+  busyText?: 'current' | 'older';
+  /** Runner versions that are refused (`*` for all). */
+  deprecatedVersions?: string[];
+  /** For faults with a probability and for the order of shuffled webhooks. @default 1 */
+  seed?: number;
+  /** File in which registrations and jobs survive a restart. */
+  stateFile?: string;
+  /** @default 10000, as GitHub's */
+  webhookTimeoutMs?: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Options with every default filled in. */
+export interface Settings extends Required<Omit<SimulatorOptions, 'publicUrl' | 'webhook' | 'stateFile' | 'rateLimit'>> {
+  publicUrl?: string;
+  webhook?: WebhookTarget;
+  stateFile?: string;
+  rateLimit: { limit: number; windowMs: number };
+}
+
+export const DEFAULT_TOKEN = 'ghp_simulator';
+
+export function withDefaults(options: SimulatorOptions): Settings {
+  const leaseMs = options.leaseMs ?? 600_000;
+  return {
+    port: 0,
+    host: '127.0.0.1',
+    tokens: [{ token: DEFAULT_TOKEN, name: 'default' }],
+    apps: [],
+    groups: [],
+    enterprises: {},
+    renewEveryMs: Math.max(20, Math.floor(leaseMs / 10)),
+    acceptMs: 60_000,
+    offlineAfterMs: 30_000,
+    pollMs: 50_000,
+    ephemeralRemovalMs: 0,
+    offlineRemovalMs: { static: 14 * DAY_MS, ephemeral: DAY_MS },
+    registrationTokenMs: 3_600_000,
+    installationTokenMs: 3_600_000,
+    secondaryLimits: false,
+    busyText: 'current',
+    deprecatedVersions: [],
+    seed: 1,
+    webhookTimeoutMs: 10_000,
+    ...options,
+    leaseMs,
+    rateLimit: { limit: options.rateLimit?.limit ?? 5000, windowMs: options.rateLimit?.windowMs ?? 3_600_000 },
+  };
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+/**
+ * The simulator's runner program: behaves, prints and exits as GitHub's `run.sh` does, speaking the simulator's protocol.
+ * Uses nothing but Node and the folder `runner/` beside it, so that both can be copied into any image that has Node.
+ */
+import { Listener } from './runner/listener.ts';
+import { readSettings } from './runner/settings.ts';
+
+const print = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+// Who reads the log may be gone; the job goes on.
+process.stdout.on('error', () => undefined);
+
+async function main(): Promise<number> {
+  let listener: Listener;
+  try {
+    listener = new Listener(readSettings(process.env, process.argv.slice(2)), print);
+  } catch (error) {
+    print(`An error occurred: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => listener.stop());
+  return listener.run();
+}
+
+process.exit(await main());
