@@ -1,0 +1,180 @@
+/**
+ * Requests to the API server: client-node's KubeConfig says where it is and who we are, undici carries them.
+ *
+ * client-node 2.0.1's own generated API is not used, for three reasons: it makes a new undici Agent, hence a new TLS connection,
+ * for every request (KubeConfig.createDispatcher); it drops fields that its model does not know before they are sent, so that a
+ * misspelt field of a pod template would vanish without a word; and its calls take neither a signal nor a time limit.
+ */
+import type https from 'node:https';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { Agent, ProxyAgent, request, type buildConnector, type Dispatcher } from 'undici';
+
+export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'delete';
+
+/** What one request was and how it went, for metrics. */
+export interface ApiMeasure {
+  readonly verb: ApiVerb;
+  /** `pods`, `secrets`, … */
+  readonly resource: string;
+  /** HTTP status; `undefined` when there was no answer. */
+  readonly status: number | undefined;
+  /** Until the whole answer was read; for a watch, until it was open. */
+  readonly ms: number;
+}
+
+export interface ApiCall {
+  readonly verb: ApiVerb;
+  readonly resource: string;
+  /** Path below the server's address, its variable parts encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: object;
+  readonly signal?: AbortSignal;
+}
+
+export interface ApiServerOptions {
+  /** Time limit of one call, in ms. @default 30000 */
+  readonly timeoutMs?: number;
+  /** Connections kept open at most; calls beyond them queue here and not in the API server. @default 32 */
+  readonly connections?: number;
+  readonly onRequest?: (measure: ApiMeasure) => void;
+}
+
+/** An answer that is no 2xx. Shaped as client-node's ApiException, without its habit of carrying everything in the message. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: number;
+  /** The answer's text: a Status object, if it came from the API server itself. */
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+
+  constructor(code: number, body: string, headers: Readonly<Record<string, string | undefined>>) {
+    super(`HTTP ${code}`);
+    this.code = code;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const METHODS: Readonly<Record<ApiVerb, Dispatcher.HttpMethod>> = { get: 'GET', list: 'GET', watch: 'GET', create: 'POST', delete: 'DELETE' };
+
+export class ApiServer {
+  readonly #config: KubeConfig;
+  readonly #timeoutMs: number;
+  readonly #connections: number;
+  readonly #onRequest: (measure: ApiMeasure) => void;
+  #dispatcher: { readonly identity: string; readonly agent: Dispatcher } | undefined;
+
+  constructor(config: KubeConfig, options: ApiServerOptions = {}) {
+    this.#config = config;
+    this.#timeoutMs = options.timeoutMs ?? 30_000;
+    this.#connections = options.connections ?? 32;
+    this.#onRequest = options.onRequest ?? (() => undefined);
+  }
+
+  /**
+   * @returns the answer as parsed; the caller names its type
+   * @throws ApiError for any other answer than 2xx; undici's errors when there is none; a TimeoutError after the time limit
+   */
+  async call<T>(call: ApiCall): Promise<T> {
+    const startedAt = performance.now();
+    let status: number | undefined;
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(new DOMException(`no answer within ${this.#timeoutMs} ms`, 'TimeoutError')), this.#timeoutMs);
+    const signal = call.signal ? AbortSignal.any([limit.signal, call.signal]) : limit.signal;
+    try {
+      const answer = await this.#send(call, signal, {});
+      status = answer.statusCode;
+      const text = await answer.body.text();
+      if (status >= 200 && status < 300) return JSON.parse(text) as T;
+      throw new ApiError(status, text, flat(answer.headers));
+    } finally {
+      clearTimeout(timer);
+      this.#onRequest({ verb: call.verb, resource: call.resource, status, ms: performance.now() - startedAt });
+    }
+  }
+
+  /**
+   * Opens a stream; the signal ends it.
+   * @param quietMs the stream fails with undici's BodyTimeoutError when nothing came for so long
+   */
+  async open(call: ApiCall & { readonly signal: AbortSignal }, quietMs: number): Promise<AsyncIterable<Buffer>> {
+    const startedAt = performance.now();
+    let status: number | undefined;
+    try {
+      const answer = await this.#send(call, call.signal, { headersTimeout: this.#timeoutMs, bodyTimeout: quietMs });
+      status = answer.statusCode;
+      if (status === 200) return answer.body;
+      throw new ApiError(status, await answer.body.text(), flat(answer.headers));
+    } finally {
+      this.#onRequest({ verb: call.verb, resource: call.resource, status, ms: performance.now() - startedAt });
+    }
+  }
+
+  /** Closes the connections when the calls under way are done. */
+  async close(): Promise<void> {
+    await this.#dispatcher?.agent.close();
+    this.#dispatcher = undefined;
+  }
+
+  async #send(call: ApiCall, signal: AbortSignal, limits: Partial<Dispatcher.RequestOptions>): Promise<Dispatcher.ResponseData> {
+    const cluster = this.#config.getCurrentCluster();
+    if (!cluster) throw new Error('The kubeconfig names no current cluster');
+    const url = new URL(cluster.server.replace(/\/+$/, '') + call.path);
+    for (const [name, value] of Object.entries(call.query ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const { dispatcher, headers } = await this.#authentication();
+    return request(url, {
+      method: METHODS[call.verb],
+      headers: { ...headers, accept: 'application/json', ...(call.body ? { 'content-type': 'application/json' } : {}), 'user-agent': 'holdfast' },
+      ...(call.body ? { body: JSON.stringify(call.body) } : {}),
+      signal,
+      dispatcher,
+      ...limits,
+    });
+  }
+
+  /** Asked for on every request: tokens and certificates are rotated under a running process, and KubeConfig follows its files. */
+  async #authentication(): Promise<{ dispatcher: Dispatcher; headers: Record<string, string> }> {
+    const tls: https.RequestOptions = {};
+    await this.#config.applyToHTTPSOptions(tls);
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(tls.headers ?? {})) headers[name.toLowerCase()] = String(value);
+    if (tls.auth) headers['authorization'] = `Basic ${Buffer.from(tls.auth).toString('base64')}`;
+    const identity = JSON.stringify([tls.ca, tls.cert, tls.key, tls.pfx, tls.passphrase, tls.servername, tls.rejectUnauthorized].map(String));
+    if (this.#dispatcher?.identity !== identity) {
+      // A rotated certificate: what is under way on the old connections may end on them.
+      void this.#dispatcher?.agent.close();
+      this.#dispatcher = { identity, agent: this.#connect(tls) };
+    }
+    return { dispatcher: this.#dispatcher.agent, headers };
+  }
+
+  #connect(tls: https.RequestOptions): Dispatcher {
+    const cluster = this.#config.getCurrentCluster();
+    const options = this.#config.createDispatcherOptions(cluster, tls as https.AgentOptions);
+    // HTTP/1.1: one connection's loss costs one call, and the long watch does not share its flow control with the others.
+    const pool = { connections: this.#connections, allowH2: false, keepAliveTimeout: 30_000 };
+    switch (options.type) {
+      case 'none':
+        return new Agent(pool);
+      case 'agent':
+        return new Agent({ ...pool, connect: connectOptions(options.connect) });
+      case 'proxy':
+        return new ProxyAgent({ ...pool, uri: options.uri, requestTls: connectOptions(options.requestTls) });
+      case 'socks':
+        throw new Error(`The kubeconfig's proxy-url ${options.uri} is a SOCKS proxy, which is not supported: use an HTTP proxy`);
+    }
+  }
+}
+
+/** The same options in undici's and in client-node's type. */
+function connectOptions(tls: object): buildConnector.BuildOptions {
+  return { timeout: CONNECT_TIMEOUT_MS, ...tls } as buildConnector.BuildOptions;
+}
+
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
+}

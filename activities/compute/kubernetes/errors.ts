@@ -1,0 +1,104 @@
+/** What an answer of the API server, or its absence, means for the caller. Pure. */
+import { ComputeError, type ComputeErrorKind } from '../../ports.ts';
+
+/** An API error as the server meant it. */
+export interface ApiFailure {
+  /** HTTP status. */
+  readonly status: number;
+  /** The Status object's reason, e.g. `AlreadyExists`; empty when the answer was no Status (a proxy's page, for example). */
+  readonly reason: string;
+  readonly message: string;
+  /** From the retry-after header or the Status object's details. */
+  readonly retryAfterMs?: number;
+}
+
+/** Cut, because an admission webhook or a proxy may answer with pages. */
+const MAX_MESSAGE = 500;
+
+/**
+ * Reads client-node's ApiException, whose body is the *text* of a Status object.
+ * @returns undefined for anything that is no answer of the server
+ */
+export function apiFailure(error: unknown): ApiFailure | undefined {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'number') return undefined;
+  const status = parseStatus('body' in error ? error.body : undefined);
+  const headers = 'headers' in error && typeof error.headers === 'object' ? (error.headers as Record<string, string | undefined>) : {};
+  const seconds = Number(headers?.['retry-after'] ?? status.details?.retryAfterSeconds ?? Number.NaN);
+  return {
+    status: error.code,
+    reason: status.reason ?? '',
+    message: (status.message ?? `HTTP ${error.code}`).slice(0, MAX_MESSAGE),
+    ...(seconds >= 0 ? { retryAfterMs: seconds * 1000 } : {}),
+  };
+}
+
+interface StatusObject {
+  reason?: string;
+  message?: string;
+  details?: { retryAfterSeconds?: number };
+}
+
+function parseStatus(body: unknown): StatusObject {
+  if (typeof body === 'object' && body !== null) return body;
+  if (typeof body !== 'string') return {};
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return typeof parsed === 'object' && parsed !== null ? parsed : { message: body };
+  } catch {
+    // Something between us and the API server answered; its text is all there is to tell.
+    return { message: body.trim() };
+  }
+}
+
+/**
+ * @param action what was tried, for the message: `create pod ci/runner-1`
+ * @returns a ComputeError; an error that came neither from the API server nor from the network is a defect and returned as it is
+ */
+export function toComputeError(error: unknown, action: string): Error {
+  if (error instanceof ComputeError) return error;
+  const failure = apiFailure(error);
+  if (failure) {
+    // The exception itself is not passed on as the cause: its message carries the whole answer.
+    return new ComputeError(
+      kindOf(failure),
+      `Cannot ${action}: ${failure.message} (HTTP ${failure.status}${failure.reason === '' ? '' : ` ${failure.reason}`})`,
+      failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs },
+    );
+  }
+  const network = networkFault(error);
+  if (network) return new ComputeError('unavailable', `Cannot ${action}: the API server was not reached: ${network}`, { cause: error });
+  return error instanceof Error ? error : new Error(`Cannot ${action}: ${String(error)}`);
+}
+
+function kindOf({ status, reason, message }: ApiFailure): ComputeErrorKind {
+  if (status === 401) return 'forbidden';
+  if (status === 403) return forbiddenKind(message);
+  // "Conflict" is two writers at once (a ResourceQuota's status, most often) and goes away; "AlreadyExists" does not.
+  if (status === 409) return reason === 'AlreadyExists' ? 'invalid' : 'unavailable';
+  if (status === 408 || status === 410 || status === 425 || status === 429 || status >= 500) return 'unavailable';
+  return 'invalid';
+}
+
+/**
+ * 403 is also what admission plugins answer, and only their text tells them from a lack of permission:
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.3/plugin/pkg/admission/resourcequota/controller.go ("exceeded quota: …") and
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.3/staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go
+ * ("User "x" cannot create resource "pods" …").
+ */
+function forbiddenKind(message: string): ComputeErrorKind {
+  if (/exceeded quota/.test(message)) return 'quota_exceeded';
+  // The quota controller has not looked at a new quota yet: "status unknown for quota: …".
+  if (/status unknown for quota/.test(message)) return 'unavailable';
+  if (/is forbidden: (?!User )/.test(message) || /denied the request/.test(message)) return 'invalid';
+  return 'forbidden';
+}
+
+/** What went wrong on the way, for errors of the network, TLS or a time limit; undefined for all others. */
+function networkFault(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if (error.name === 'TimeoutError') return 'no answer in time';
+  if (error.name === 'AbortError') return 'the call was aborted';
+  const code = 'code' in error ? error.code : undefined;
+  if (typeof code === 'string') return `${code}: ${error.message}`;
+  return error.cause === undefined ? undefined : networkFault(error.cause);
+}

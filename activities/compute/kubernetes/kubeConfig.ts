@@ -1,0 +1,48 @@
+/** Finds the cluster: one KubeConfig per process, shared by everything that talks to it. */
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { KubeConfig } from '@kubernetes/client-node';
+
+const TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+
+export interface KubeConfigSource {
+  /**
+   * Path of a kubeconfig file. Default, as controller-runtime has it: the files of KUBECONFIG, else the pod's own service
+   * account, else ~/.kube/config.
+   */
+  readonly path?: string;
+  /** Default: the file's current context. */
+  readonly context?: string;
+}
+
+/** The cluster cannot be found; the message is one line and says what to set. */
+export class KubeConfigError extends Error {
+  override readonly name = 'KubeConfigError';
+}
+
+/** @throws KubeConfigError when the file or the context is not there, or nothing describes a cluster */
+export function loadKubeConfig({ path, context }: KubeConfigSource = {}): KubeConfig {
+  const config = new KubeConfig();
+  const from = path ?? process.env['KUBECONFIG'] ?? '~/.kube/config';
+  try {
+    load(config, path);
+    if (context !== undefined) config.setCurrentContext(context);
+  } catch (error) {
+    const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+    throw new KubeConfigError(`Cannot read the kubeconfig ${from}: ${text}`, { cause: error });
+  }
+  if (config.getCurrentCluster()) return config;
+  const contexts = config.getContexts().map(({ name }) => name);
+  if (contexts.length === 0) throw new KubeConfigError('No cluster: set KUBECONFIG, name a kubeconfig file, or run in a pod with a service account');
+  throw new KubeConfigError(`The kubeconfig ${from} has no context "${config.getCurrentContext()}" with a cluster; it has ${contexts.join(', ')}`);
+}
+
+/** KubeConfig.loadFromDefault would prefer ~/.kube/config in a pod, and without anything mean http://localhost:8080. */
+function load(config: KubeConfig, path: string | undefined): void {
+  const home = join(homedir(), '.kube', 'config');
+  if (path !== undefined) config.loadFromFile(path);
+  else if (process.env['KUBECONFIG']) config.loadFromDefault();
+  else if (process.env['KUBERNETES_SERVICE_HOST'] && existsSync(TOKEN)) config.loadFromCluster();
+  else if (existsSync(home)) config.loadFromFile(home);
+}

@@ -1,0 +1,198 @@
+/** Runners as pods. */
+import type { KubeConfig, V1Pod, V1Secret, V1Status } from '@kubernetes/client-node';
+import { podName } from '../naming.ts';
+import { ComputeError, type Compute, type Logger, type PodListener, type PodRef, type PodRequest, type PodView, type Registration, type RunnerIdentity } from '../../ports.ts';
+import { ApiServer, type ApiServerOptions } from './apiServer.ts';
+import { CreatedPods } from './createdPods.ts';
+import { apiFailure, toComputeError } from './errors.ts';
+import { belongsTo, isLabelValue, ownSelector } from './metadata.ts';
+import { PodCache } from './podCache.ts';
+import { listPods } from './podList.ts';
+import { podSpec, type PodDefaults } from './podSpec.ts';
+import { podView } from './podView.ts';
+import { readRegistrationSecret, registrationSecret } from './registrationSecret.ts';
+
+export interface KubernetesComputeOptions extends ApiServerOptions {
+  readonly kubeConfig: KubeConfig;
+  /** Where pods are made when the request names no namespace. Default: the context's, else `default`. */
+  readonly namespace?: string;
+  /** Requests may name other namespaces; needs a ClusterRole. @default false */
+  readonly allNamespaces?: boolean;
+  /** Value of the label that marks what belongs to this installation. */
+  readonly installation: string;
+  /** Laid under every request. */
+  readonly pod?: PodDefaults;
+  readonly logger: Logger;
+  /** A watch that is silent for so long counts as dead, in ms. @default 30000 */
+  readonly quietMs?: number;
+  /** First delay after a lost watch, in ms; doubles up to 30 s. @default 500 */
+  readonly minBackoffMs?: number;
+}
+
+/** The compute, and what its owner does with it at the end. */
+export interface KubernetesCompute extends Compute {
+  readonly kind: 'kubernetes';
+  /** Closes the connections to the API server. */
+  close(): Promise<void>;
+}
+
+/** @throws Error when `installation` is no label value */
+export function createKubernetesCompute(options: KubernetesComputeOptions): KubernetesCompute {
+  const { installation, logger, kubeConfig } = options;
+  if (!isLabelValue(installation)) throw new Error(`The installation's name "${installation}" is no label value: use letters, digits, "-", "_" and "."`);
+  const home = namespaceOf(kubeConfig, options.namespace);
+  const api = new ApiServer(kubeConfig, options);
+  const labelSelector = ownSelector(installation);
+  const allPods = options.allNamespaces ? '/api/v1/pods' : `/api/v1/namespaces/${home}/pods`;
+  const created = new CreatedPods();
+  let cache: PodCache | undefined;
+
+  function place(namespace: string | undefined): string {
+    if (namespace === undefined || namespace === home || options.allNamespaces) return namespace ?? home;
+    throw new ComputeError('invalid', `Namespace "${namespace}": this worker makes and watches runners in "${home}" only; leave it out, or let the worker use all namespaces`);
+  }
+
+  /** `undefined`: 404. */
+  async function get<T>(resource: 'pods' | 'secrets', namespace: string, name: string): Promise<T | undefined> {
+    try {
+      return await api.call<T>({ verb: 'get', resource, path: pathOf(resource, namespace, name) });
+    } catch (error) {
+      if (apiFailure(error)?.status === 404) return undefined;
+      throw toComputeError(error, `get ${resource} ${namespace}/${name}`);
+    }
+  }
+
+  /**
+   * Creates the object, or returns the one that an earlier try made. Between "it exists" and our look at it the old one may
+   * have gone: then it is created after all.
+   */
+  async function createOrGet<T extends V1Pod | V1Secret>(resource: 'pods' | 'secrets', namespace: string, object: T, identity: RunnerIdentity): Promise<T> {
+    const name = object.metadata?.name ?? '';
+    for (let tries = 0; ; tries++) {
+      try {
+        // Strict: a misspelt field of a pod template is told, not dropped.
+        return await api.call<T>({ verb: 'create', resource, path: pathOf(resource, namespace), query: { fieldValidation: 'Strict' }, body: object });
+      } catch (error) {
+        const failure = apiFailure(error);
+        if (failure?.status !== 409 || failure.reason !== 'AlreadyExists' || tries === 2) throw toComputeError(error, `create ${resource} ${namespace}/${name}`);
+      }
+      const existing = await get<T>(resource, namespace, name);
+      if (existing === undefined) continue;
+      if (belongsTo(existing.metadata?.annotations, identity)) return existing;
+      throw new ComputeError('invalid', `${resource} ${namespace}/${name} exists and belongs to something else: delete it, or start the runner under another workflow id`);
+    }
+  }
+
+  function viewOf(pod: V1Pod): PodView {
+    return podView(pod, new Date().toISOString(), cache?.get(pod.metadata?.name ?? ''));
+  }
+
+  return {
+    kind: 'kubernetes',
+    podName,
+
+    async readRegistration(identity, namespace) {
+      const secret = await get<V1Secret>('secrets', place(namespace), podName(identity));
+      return secret && belongsTo(secret.metadata?.annotations, identity) ? readRegistrationSecret(secret) : undefined;
+    },
+
+    async storeRegistration(identity, registration, namespace) {
+      const secret = registrationSecret(identity, registration, installation);
+      return readRegistrationSecret(await createOrGet('secrets', place(namespace), secret, identity));
+    },
+
+    async createPod(request: PodRequest, registration: Registration | undefined) {
+      const secret = registration && { secretName: podName(request.identity), keys: Object.keys(registration.env) };
+      const pod = podSpec(request, options.pod ?? {}, installation, secret);
+      const made = await createOrGet('pods', place(request.namespace), pod, request.identity);
+      created.add(made.metadata?.uid ?? '', made.metadata?.resourceVersion ?? '');
+      return viewOf(made);
+    },
+
+    async observe({ name, uid, namespace }) {
+      if (cache?.synced()) {
+        const known = cache.get(name);
+        if (known && (uid === undefined || known.uid === uid)) return known;
+        const createdAt = uid === undefined ? undefined : created.resourceVersionOf(uid);
+        // The cache has seen the time of its creation, and does not have it: it is gone.
+        if (createdAt !== undefined && cache.isAtOrPast(createdAt)) return undefined;
+      }
+      const pod = await get<V1Pod>('pods', place(namespace), name);
+      return pod && (uid === undefined || pod.metadata?.uid === uid) ? viewOf(pod) : undefined;
+    },
+
+    async deletePod({ name, uid, namespace }: PodRef, { gracePeriodSeconds, reason } = {}) {
+      logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid }, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
+      try {
+        const answer = await api.call<V1Pod | V1Status>({ verb: 'delete', resource: 'pods', path: pathOf('pods', place(namespace), name), body });
+        return isTerminating(answer) ? 'terminating' : 'gone';
+      } catch (error) {
+        const failure = apiFailure(error);
+        if (failure?.status === 404 || (failure?.status === 409 && /uid/i.test(failure.message))) return 'gone';
+        throw toComputeError(error, `delete pod ${name}`);
+      }
+    },
+
+    async deleteRegistration(identity, namespace) {
+      const name = podName(identity);
+      try {
+        await api.call({ verb: 'delete', resource: 'secrets', path: pathOf('secrets', place(namespace), name) });
+      } catch (error) {
+        if (apiFailure(error)?.status !== 404) throw toComputeError(error, `delete secret ${name}`);
+      }
+    },
+
+    async list() {
+      const views: PodView[] = [];
+      try {
+        await listPods(api, { path: allPods, labelSelector, onPod: (pod) => views.push(viewOf(pod)) });
+      } catch (error) {
+        throw toComputeError(error, 'list pods');
+      }
+      return views;
+    },
+
+    async watch(listener: PodListener) {
+      if (cache) throw new Error('The pods are watched already: one watch per process');
+      const own = new PodCache(api, {
+        path: allPods,
+        labelSelector,
+        listener,
+        onError: (error, what) => logger.warn({ err: toComputeError(error, 'watch pods') }, what),
+        ...(options.quietMs === undefined ? {} : { quietMs: options.quietMs }),
+        ...(options.minBackoffMs === undefined ? {} : { minBackoffMs: options.minBackoffMs }),
+      });
+      cache = own;
+      return {
+        synced: () => own.synced(),
+        async stop() {
+          if (cache === own) cache = undefined;
+          await own.stop();
+        },
+      };
+    },
+
+    close: () => api.close(),
+  };
+}
+
+/** The namespace that a worker uses when its settings name none: the context's (in a cluster its own), else `default`. */
+export function namespaceOf(kubeConfig: KubeConfig, configured: string | undefined): string {
+  return configured ?? kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace ?? 'default';
+}
+
+function pathOf(resource: string, namespace: string, name?: string): string {
+  const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+  return name === undefined ? collection : `${collection}/${encodeURIComponent(name)}`;
+}
+
+/**
+ * A pod that goes at once (never scheduled, ended, or grace 0) is answered with the pod as it was last, its grace 0; a finalizer
+ * keeps it nevertheless.
+ */
+function isTerminating(answer: V1Pod | V1Status): boolean {
+  if (answer.kind !== 'Pod') return false;
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = (answer as V1Pod).metadata ?? {};
+  return deletionTimestamp !== undefined && (deletionGracePeriodSeconds !== 0 || (finalizers?.length ?? 0) > 0);
+}

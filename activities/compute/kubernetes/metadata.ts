@@ -1,0 +1,52 @@
+/** Labels and annotations that tie a Kubernetes object to its runner. Pure. */
+import { MANAGED_BY_LABEL, RESERVED_METADATA_PREFIX } from '../../../workflows/podTemplate.ts';
+import type { RunnerIdentity } from '../../ports.ts';
+
+export const INSTALLATION_LABEL = `${RESERVED_METADATA_PREFIX}installation`;
+export const WORKFLOW_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}workflow-id`;
+export const FIRST_RUN_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}first-run-id`;
+export const ATTEMPT_ANNOTATION = `${RESERVED_METADATA_PREFIX}attempt`;
+export const RUNNER_NAME_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-name`;
+export const RUNNER_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-id`;
+/** `"true"`: the runner container's startup probe means registered and listening, its readiness probe means idle. */
+export const PROBES_ANNOTATION = `${RESERVED_METADATA_PREFIX}probes`;
+
+const MAX_LABEL_VALUE = 63;
+
+/** Labels of everything that one installation owns. `more` never overrides them. */
+export function ownLabels(installation: string, more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const labels: Record<string, string> = {};
+  for (const [key, value] of Object.entries(more)) labels[key] = labelValue(value);
+  return { ...labels, [MANAGED_BY_LABEL]: 'holdfast', [INSTALLATION_LABEL]: installation };
+}
+
+/** Selects what {@link ownLabels} marked. */
+export function ownSelector(installation: string): string {
+  return `${MANAGED_BY_LABEL}=holdfast,${INSTALLATION_LABEL}=${installation}`;
+}
+
+/** The nearest valid label value: a repository's name has a slash, a workflow id may have anything. */
+export function labelValue(text: string): string {
+  return text
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .slice(0, MAX_LABEL_VALUE)
+    .replaceAll(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
+}
+
+/** True for a value that the API server accepts as it is. */
+export function isLabelValue(text: string): boolean {
+  return text !== '' && labelValue(text) === text;
+}
+
+export function identityAnnotations(identity: RunnerIdentity): Record<string, string> {
+  return {
+    [WORKFLOW_ID_ANNOTATION]: identity.workflowId,
+    [FIRST_RUN_ID_ANNOTATION]: identity.firstRunId,
+    [ATTEMPT_ANNOTATION]: String(identity.attempt),
+  };
+}
+
+/** True when the object of these annotations was made for exactly this runner. */
+export function belongsTo(annotations: Readonly<Record<string, string>> | undefined, identity: RunnerIdentity): boolean {
+  return Object.entries(identityAnnotations(identity)).every(([key, value]) => annotations?.[key] === value);
+}

@@ -1,0 +1,191 @@
+/**
+ * What one process knows of all pods of its installation: a list, and one shared watch from there on. Keeps views, not pods.
+ */
+import type { V1Pod } from '@kubernetes/client-node';
+import type { PodListener, PodView } from '../../ports.ts';
+import { ApiError, type ApiServer } from './apiServer.ts';
+import { listPods } from './podList.ts';
+import { goneView, podView } from './podView.ts';
+import { watchPods, type PodWatchEvent } from './podWatch.ts';
+
+export interface PodCacheOptions {
+  readonly path: string;
+  readonly labelSelector: string;
+  readonly listener: PodListener;
+  /** Told of each loss of the watch and of listeners that throw. */
+  readonly onError: (error: unknown, what: string) => void;
+  /** @default 30000 */
+  readonly quietMs?: number;
+  /** First delay after a failure, doubles up to 30 s. @default 500 */
+  readonly minBackoffMs?: number;
+  readonly pageSize?: number;
+  /** ms since the epoch. @default Date.now */
+  readonly now?: () => number;
+}
+
+const MAX_BACKOFF_MS = 30_000;
+/** A server, or a proxy before it, that ends each watch as soon as it is open must not be asked in a tight loop. */
+const SHORTEST_WATCH_MS = 1_000;
+
+export class PodCache {
+  readonly #api: ApiServer;
+  readonly #options: PodCacheOptions;
+  readonly #quietMs: number;
+  readonly #end = new AbortController();
+  readonly #done: Promise<void>;
+  #pods = new Map<string, PodView>();
+  /** Undefined: a list is due. */
+  #resourceVersion: string | undefined;
+  #connected = false;
+  #failures = 0;
+
+  /** Starts at once, and goes on until {@link stop}. */
+  constructor(api: ApiServer, options: PodCacheOptions) {
+    this.#api = api;
+    this.#options = options;
+    this.#quietMs = options.quietMs ?? 30_000;
+    this.#done = this.#run();
+  }
+
+  /** A list was taken and the watch that continues it stands: what the cache says is as live as a read. */
+  synced(): boolean {
+    return this.#connected && this.#resourceVersion !== undefined;
+  }
+
+  /**
+   * Resource versions of one cluster are numbers that grow, across kinds, with every write:
+   * https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions
+   */
+  isAtOrPast(resourceVersion: string): boolean {
+    return this.#resourceVersion !== undefined && BigInt(this.#resourceVersion) >= BigInt(resourceVersion);
+  }
+
+  get(name: string): PodView | undefined {
+    return this.#pods.get(name);
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort();
+    await this.#done;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#end.signal.aborted) {
+      try {
+        this.#resourceVersion ??= await this.#list();
+        await this.#watch(this.#resourceVersion);
+      } catch (error) {
+        this.#connected = false;
+        if (this.#end.signal.aborted) break;
+        await this.#recover(error);
+      }
+    }
+    this.#connected = false;
+  }
+
+  async #recover(error: unknown): Promise<void> {
+    this.#failures += 1;
+    // What we hold is older than what the server remembers: nothing but a new list tells what happened since.
+    const expired = error instanceof ApiError && error.code === 410;
+    if (expired) this.#resourceVersion = undefined;
+    if (expired && this.#failures === 1) return;
+    const quiet = error instanceof Error && 'code' in error && error.code === 'UND_ERR_BODY_TIMEOUT';
+    if (quiet && this.#failures === 1) return;
+    this.#options.onError(error, 'watch of pods lost');
+    const ceiling = Math.min(MAX_BACKOFF_MS, (this.#options.minBackoffMs ?? 500) * 2 ** Math.min(this.#failures - 1, 10));
+    // Jitter: after an outage all workers come back at once otherwise.
+    await pause(ceiling * (0.5 + Math.random() / 2), this.#end.signal);
+  }
+
+  async #list(): Promise<string> {
+    const listed = new Map<string, PodView>();
+    const resourceVersion = await listPods(this.#api, {
+      path: this.#options.path,
+      labelSelector: this.#options.labelSelector,
+      signal: this.#end.signal,
+      ...(this.#options.pageSize ? { pageSize: this.#options.pageSize } : {}),
+      onPod: (pod) => {
+        const view = this.#view(pod);
+        listed.set(view.name, view);
+      },
+    });
+    const before = this.#pods;
+    this.#pods = listed;
+    for (const last of before.values()) {
+      if (listed.get(last.name)?.uid !== last.uid) this.#tell(goneView(last), last);
+    }
+    for (const view of listed.values()) {
+      const previous = before.get(view.name);
+      this.#tell(view, previous?.uid === view.uid ? previous : undefined);
+    }
+    this.#guard(() => this.#options.listener.relisted(listed));
+    return resourceVersion;
+  }
+
+  async #watch(resourceVersion: string): Promise<void> {
+    const startedAt = performance.now();
+    await watchPods(this.#api, {
+      path: this.#options.path,
+      labelSelector: this.#options.labelSelector,
+      resourceVersion,
+      quietMs: this.#quietMs,
+      signal: this.#end.signal,
+      onOpen: () => {
+        this.#connected = true;
+      },
+      onEvent: (event) => this.#apply(event),
+    });
+    if (performance.now() - startedAt < Math.min(SHORTEST_WATCH_MS, this.#quietMs / 2)) throw new Error('the server ended the watch at once');
+    this.#failures = 0;
+    // Ended as asked for. Not counted as a loss: the next one goes on from the same resource version within milliseconds, and
+    // until the server refuses it the cache is as current as it was.
+  }
+
+  #apply(event: PodWatchEvent): void {
+    this.#failures = 0;
+    if (event.type !== 'BOOKMARK') {
+      const view = this.#view(event.object);
+      const known = this.#pods.get(view.name);
+      const previous = known?.uid === view.uid ? known : undefined;
+      if (event.type === 'DELETED') {
+        if (previous || !known) this.#pods.delete(view.name);
+        this.#tell(goneView(view), previous);
+      } else {
+        this.#pods.set(view.name, view);
+        if (known && !previous) this.#tell(goneView(known), known);
+        this.#tell(view, previous);
+      }
+    }
+    this.#resourceVersion = event.object.metadata?.resourceVersion ?? this.#resourceVersion;
+  }
+
+  #view(pod: V1Pod): PodView {
+    const now = new Date(this.#options.now?.() ?? Date.now()).toISOString();
+    return podView(pod, now, this.#pods.get(pod.metadata?.name ?? ''));
+  }
+
+  #tell(view: PodView, previous: PodView | undefined): void {
+    this.#guard(() => this.#options.listener.changed(view, previous));
+  }
+
+  /** A listener's defect must not end the watch of all runners. */
+  #guard(listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      this.#options.onError(error, 'listener of pods failed');
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', over);
+      resolve();
+    };
+    const timer = setTimeout(over, ms);
+    signal.addEventListener('abort', over);
+  });
+}

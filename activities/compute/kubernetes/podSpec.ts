@@ -1,0 +1,120 @@
+/** From what was asked for to the pod that is created. Pure. */
+import type { V1Container, V1EnvVar, V1Pod, V1PodSpec } from '@kubernetes/client-node';
+import { RUNNER_CONTAINER, isReservedEnv, validatePodTemplate } from '../../../workflows/podTemplate.ts';
+import { podName } from '../naming.ts';
+import { ComputeError, type PodRequest, type PodTemplate } from '../../ports.ts';
+import { identityAnnotations, ownLabels } from './metadata.ts';
+
+/** The worker's own settings, under everything that a request says. */
+export interface PodDefaults {
+  /** Image of the runner container when the request names none. */
+  readonly image?: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly template?: PodTemplate;
+}
+
+/** The Secret of this runner and the variables that it holds. */
+export interface SecretEnv {
+  readonly secretName: string;
+  readonly keys: readonly string[];
+}
+
+/**
+ * Lays, from the bottom up: the worker's defaults, the request's template, the request's own fields, what Holdfast injects.
+ * @throws ComputeError `invalid` when the template uses a reserved name or there is no image
+ */
+export function podSpec(request: PodRequest, defaults: PodDefaults, installation: string, secret: SecretEnv | undefined): V1Pod {
+  const faults = [
+    ...validatePodTemplate(request.template ?? {}),
+    ...Object.keys(request.env ?? {}).filter(isReservedEnv).map((name) => `env: ${name} is set by Holdfast; remove it`),
+  ];
+  if (faults.length > 0) throw new ComputeError('invalid', `Pod template: ${faults.join('; ')}`);
+  const template = merge(defaults.template ?? {}, request.template ?? {}, '') as PodTemplate;
+  const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
+  const containers = spec.containers ?? [];
+  const runner = runnerContainer(containers.find((container) => container.name === RUNNER_CONTAINER), request, defaults, secret);
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: podName(request.identity),
+      labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels }),
+      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity) },
+    },
+    spec: {
+      // A CI job is other people's code: it gets a token of the cluster only where the template says so.
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      ...spec,
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
+      containers: [runner, ...containers.filter((container) => container.name !== RUNNER_CONTAINER)],
+    },
+  };
+}
+
+function runnerContainer(
+  fromTemplate: Partial<V1Container> | undefined,
+  request: PodRequest,
+  defaults: PodDefaults,
+  secret: SecretEnv | undefined,
+): V1Container {
+  const image = request.image ?? fromTemplate?.image ?? defaults.image;
+  if (!image) throw new ComputeError('invalid', `No image for the runner container: set "image" in the input, or the worker's default image`);
+  const command = request.command ?? fromTemplate?.command ?? defaults.command;
+  const args = request.args ?? fromTemplate?.args ?? defaults.args;
+  const env = new Map<string, V1EnvVar>();
+  for (const entry of [...plain(defaults.env), ...(fromTemplate?.env ?? []), ...plain(request.env), ...fromSecret(secret)]) {
+    env.set(entry.name, entry);
+  }
+  return {
+    ...fromTemplate,
+    name: RUNNER_CONTAINER,
+    image,
+    ...(command ? { command: [...command] } : {}),
+    ...(args ? { args: [...args] } : {}),
+    ...(env.size > 0 ? { env: [...env.values()] } : {}),
+  };
+}
+
+function plain(env: Readonly<Record<string, string>> | undefined): V1EnvVar[] {
+  return Object.entries(env ?? {}).map(([name, value]) => ({ name, value }));
+}
+
+/** By reference, never in clear: whoever may read pods must not thereby be able to register as this runner. */
+function fromSecret(secret: SecretEnv | undefined): V1EnvVar[] {
+  return (secret?.keys ?? []).map((key) => ({ name: key, valueFrom: { secretKeyRef: { name: secret?.secretName ?? '', key } } }));
+}
+
+/** Lists that Kubernetes itself merges by a key ("patchMergeKey" in its API description); all others are replaced as a whole. */
+const MERGE_KEYS: Readonly<Record<string, string>> = {
+  containers: 'name',
+  initContainers: 'name',
+  volumes: 'name',
+  env: 'name',
+  imagePullSecrets: 'name',
+  volumeMounts: 'mountPath',
+  volumeDevices: 'devicePath',
+  hostAliases: 'ip',
+};
+
+/** `over` laid upon `base`: objects field by field, lists with a merge key item by item, everything else replaced. */
+function merge(base: unknown, over: unknown, field: string): unknown {
+  if (over === undefined) return base;
+  const key = MERGE_KEYS[field];
+  if (key && Array.isArray(base) && Array.isArray(over)) {
+    const items = new Map<unknown, unknown>(base.map((item: Record<string, unknown>) => [item[key], item]));
+    for (const item of over as Record<string, unknown>[]) items.set(item[key], merge(items.get(item[key]), item, ''));
+    return [...items.values()];
+  }
+  if (!isObject(base) || !isObject(over)) return over;
+  const merged: Record<string, unknown> = { ...base };
+  for (const [name, value] of Object.entries(over)) merged[name] = merge(base[name], value, name);
+  return merged;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,65 @@
+/** One watch request on pods, from a resource version on. */
+import type { V1Pod } from '@kubernetes/client-node';
+import { StringDecoder } from 'node:string_decoder';
+import { ApiError, type ApiServer } from './apiServer.ts';
+
+export interface PodWatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: V1Pod;
+}
+
+export interface PodWatchOptions {
+  /** `/api/v1/namespaces/ci/pods`, or `/api/v1/pods` for all namespaces. */
+  readonly path: string;
+  readonly labelSelector: string;
+  readonly resourceVersion: string;
+  /** The connection counts as dead when nothing came for so long. */
+  readonly quietMs: number;
+  readonly signal: AbortSignal;
+  /** The server has accepted the watch. */
+  readonly onOpen: () => void;
+  readonly onEvent: (event: PodWatchEvent) => void;
+}
+
+/**
+ * Follows the watch until the server ends it, which it is asked to do a moment before `quietMs` is over. Two seconds before
+ * that it sends a bookmark, so that the resource version of a quiet selector stays young (a "410 Gone" costs a new list):
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.3/staging/src/k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime).
+ *
+ * @returns when the server ended the watch in good order
+ * @throws ApiError with the code of an ERROR event (410: the resource version is too old) or of the answer; undici's errors for
+ *   a lost or quiet connection
+ */
+export async function watchPods(api: ApiServer, options: PodWatchOptions): Promise<void> {
+  const stream = await api.open(
+    {
+      verb: 'watch',
+      resource: 'pods',
+      path: options.path,
+      query: {
+        watch: true,
+        allowWatchBookmarks: true,
+        labelSelector: options.labelSelector,
+        resourceVersion: options.resourceVersion,
+        timeoutSeconds: Math.max(1, Math.floor((options.quietMs * 5) / 6000)),
+      },
+      signal: options.signal,
+    },
+    options.quietMs,
+  );
+  options.onOpen();
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.write(chunk)).split('\n');
+    // The last line is whole only once its newline has come.
+    rest = lines.pop() ?? '';
+    for (const line of lines) options.onEvent(parse(line));
+  }
+}
+
+function parse(line: string): PodWatchEvent {
+  const event = JSON.parse(line) as PodWatchEvent | { readonly type: 'ERROR'; readonly object: { readonly code?: number } };
+  if (event.type !== 'ERROR') return event;
+  throw new ApiError(event.object.code ?? 500, JSON.stringify(event.object), {});
+}

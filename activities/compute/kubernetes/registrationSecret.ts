@@ -1,0 +1,36 @@
+/** The Secret that carries one runner's registration to its pod. Pure. */
+import type { V1Secret } from '@kubernetes/client-node';
+import { podName } from '../naming.ts';
+import type { Registration, RunnerIdentity } from '../../ports.ts';
+import { RUNNER_ID_ANNOTATION, RUNNER_NAME_ANNOTATION, identityAnnotations, ownLabels } from './metadata.ts';
+
+/** Named as the pod; immutable, so that the kubelet fetches it once and does not watch it. */
+export function registrationSecret(identity: RunnerIdentity, registration: Registration, installation: string): V1Secret {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
+    immutable: true,
+    metadata: {
+      name: podName(identity),
+      labels: ownLabels(installation),
+      annotations: {
+        ...identityAnnotations(identity),
+        [RUNNER_NAME_ANNOTATION]: registration.runnerName,
+        ...(registration.runnerId === undefined ? {} : { [RUNNER_ID_ANNOTATION]: String(registration.runnerId) }),
+      },
+    },
+    data: Object.fromEntries(Object.entries(registration.env).map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')])),
+  };
+}
+
+/** What {@link registrationSecret} put in. */
+export function readRegistrationSecret(secret: V1Secret): Registration {
+  const annotations = secret.metadata?.annotations ?? {};
+  const runnerId = annotations[RUNNER_ID_ANNOTATION];
+  return {
+    runnerName: annotations[RUNNER_NAME_ANNOTATION] ?? '',
+    ...(runnerId === undefined ? {} : { runnerId: Number(runnerId) }),
+    env: Object.fromEntries(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')])),
+  };
+}
