@@ -57,8 +57,8 @@ async function fixtureOf(credential: Record<string, unknown>, name: string): Pro
     },
     loseScopes: async () => simulator.setAccess(name, { scopes: [] }),
     loseWrite: async () => simulator.setAccess(name, { permission: 'read' }),
-    revoke: credential['type'] === 'pat' ? async () => simulator.revokeToken(TOKEN) : undefined,
-    limits: Object.entries(LIMITS).map(([title, begin]) => ({ title, begin: async () => begin(simulator) })),
+    revoke: async () => simulator.revokeToken(TOKEN),
+    limit: async (title) => LIMITS[title]?.(simulator),
     fail: async (how) => void simulator.addFault(how === 'status' ? { kind: 'status', status: 502 } : { kind: 'drop' }),
     requestCount: async () => simulator.requests().length,
     async close() {
@@ -71,10 +71,10 @@ async function fixtureOf(credential: Record<string, unknown>, name: string): Pro
 
 const common = { modes: ['jit', 'token'], limits: Object.keys(LIMITS), uniqueNames: true } as const;
 
-ciServerContract('GitHub with a personal access token', { ...common, scopes: [ORGANIZATION, REPOSITORY, ENTERPRISE] }, () =>
+ciServerContract('GitHub with a personal access token', { ...common, revocable: true, scopes: [ORGANIZATION, REPOSITORY, ENTERPRISE] }, () =>
   fixtureOf({ type: 'pat', tokenEnv: 'HOLDFAST_CONTRACT_TOKEN' }, 'contract'),
 );
 
-ciServerContract('GitHub with an App', { ...common, scopes: [ORGANIZATION, REPOSITORY] }, () =>
+ciServerContract('GitHub with an App', { ...common, revocable: false, scopes: [ORGANIZATION, REPOSITORY] }, () =>
   fixtureOf({ type: 'app', appId: 12, installationId: 34, privateKeyEnv: 'HOLDFAST_CONTRACT_KEY' }, 'app-12-34'),
 );
