@@ -13,6 +13,8 @@ export interface LabRecord {
   readonly tokens: { readonly admin: string; readonly node: string };
   /** The /24 of the pods, e.g. `10.211.3`. */
   podNetwork?: string;
+  /** How containerd lays out images here. */
+  snapshotter?: 'overlayfs' | 'native';
 }
 
 /** What a component's functions get. */

@@ -8,6 +8,7 @@ import { NAMESPACE, temporalAddress, temporalUiUrl } from './components/temporal
 import { apiServerUrl, kubeconfigPath } from './kubernetesFiles.ts';
 import { withLock } from './lock.ts';
 import type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus } from './options.ts';
+import { importImages, staleImages } from './images/import.ts';
 import { hostAddress } from './podNetwork.ts';
 import { canListen } from './ports.ts';
 import { isAlive } from './process.ts';
@@ -32,7 +33,7 @@ export async function up(options: LabOptions = {}): Promise<LabState> {
     const target = { ...known, ...merge(known, options) };
     const lab = labOf(folder, known, options.progress);
     const wanted = wantedComponents(target, options);
-    if (covers(known, target) && portsAgree(known, options) && (await all(wanted, (component) => isUp(lab, component)))) return stateOf(lab);
+    if (covers(known, target) && portsAgree(known, options) && (await all(wanted, (component) => isUp(lab, component))) && (await imagesToImport(lab, wanted)).length === 0) return stateOf(lab);
   }
 
   const progress = options.progress ?? silent;
@@ -60,7 +61,16 @@ async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
   Object.assign(record, target);
   await writeRecord(dir, record);
   await startInOrder(lab, missing);
+  const images = await imagesToImport(lab, wanted);
+  if (images.length > 0) {
+    await resolveBinaries(lab, [COMPONENTS.containerd]);
+    await importImages(lab, images);
+  }
   return stateOf(lab);
+}
+
+async function imagesToImport(lab: Lab, wanted: readonly Component[]): Promise<Awaited<ReturnType<typeof staleImages>>> {
+  return wanted.includes(COMPONENTS.containerd) ? staleImages(lab) : [];
 }
 
 /**

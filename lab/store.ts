@@ -42,7 +42,8 @@ export const readProcess = (dir: string, component: ComponentName): Promise<Proc
 export const writeProcess = (dir: string, component: ComponentName, identity: ProcessIdentity): Promise<void> => writeJson(processPath(dir, component), identity);
 export const forgetProcess = (dir: string, component: ComponentName): Promise<void> => rm(processPath(dir, component), { force: true });
 
-async function readJson<T>(path: string): Promise<T | undefined> {
+/** `undefined` when there is no such file. */
+export async function readJson<T>(path: string): Promise<T | undefined> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
     throw error;

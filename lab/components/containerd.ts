@@ -3,13 +3,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Component, Lab } from '../component.ts';
+import { PAUSE_IMAGE } from '../images/definitions.ts';
 import { writeRecord } from '../store.ts';
 import { cniNetworkName, containerdFolder, containerdSocket, runFolder } from '../nodeFiles.ts';
 import { checkNodeRequirements, cniFolder, mayLowerOomScore } from '../nodeRequirements.ts';
 import { bridgeName, ensureBridge, hostAddress } from '../podNetwork.ts';
 import { accepts } from '../probe.ts';
-
-export const PAUSE_IMAGE = 'holdfast.test/pause:1';
 
 const configPath = (lab: Lab): string => join(containerdFolder(lab), 'config.toml');
 
@@ -21,9 +20,11 @@ export const containerd: Component = {
   check: checkNodeRequirements,
   async prepare(lab) {
     lab.record.podNetwork = await ensureBridge(lab.record);
-    await writeRecord(lab.dir, lab.record);
     const folder = containerdFolder(lab);
     await mkdir(join(folder, 'cni'), { recursive: true });
+    // Once chosen it stays: images are unpacked for it.
+    lab.record.snapshotter ??= (await overlayWorks(lab)) ? 'overlayfs' : 'native';
+    await writeRecord(lab.dir, lab.record);
     await mkdir(runFolder(lab), { recursive: true, mode: 0o700 });
     await rm(containerdSocket(lab), { force: true });
     await writeFile(join(folder, 'cni', '10-lab.conflist'), JSON.stringify(cniConfig(lab), undefined, 2));
@@ -83,7 +84,7 @@ bin_dir = "${await cniFolder()}"
 conf_dir = "${join(containerdFolder(lab), 'cni')}"
 
 [${cri}.containerd]
-snapshotter = "${(await overlayWorks(lab)) ? 'overlayfs' : 'native'}"
+snapshotter = "${lab.record.snapshotter}"
 default_runtime_name = "runc"
 
 [${cri}.containerd.runtimes.runc]

@@ -1,0 +1,70 @@
+import { CoreV1Api, KubeConfig, type V1Container, type V1Pod } from '@kubernetes/client-node';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A namespace of a test's own, with what a test on pods needs. */
+export interface TestNamespace {
+  readonly name: string;
+  readonly core: CoreV1Api;
+  readonly kubeConfig: KubeConfig;
+  /** Creates a pod of one container named `runner`, `restartPolicy: Never`. */
+  createPod(name: string, container: Partial<V1Container>, spec?: Partial<NonNullable<V1Pod['spec']>>): Promise<V1Pod>;
+  /** Reads the pod until it is as wanted. @throws Error with its last status after `withinMs` (default 30 s) */
+  waitForPod(name: string, wanted: (pod: V1Pod) => boolean, withinMs?: number): Promise<V1Pod>;
+  /** Waits until the pod's object is gone. */
+  waitUntilGone(name: string, withinMs?: number): Promise<void>;
+  log(name: string): Promise<string>;
+  remove(): Promise<void>;
+}
+
+let counter = 0;
+
+/** Makes a namespace in which pods can be created at once (its default service account exists). */
+export async function createTestNamespace(kubeconfig: string, prefix: string): Promise<TestNamespace> {
+  const kubeConfig = new KubeConfig();
+  kubeConfig.loadFromFile(kubeconfig);
+  const core = kubeConfig.makeApiClient(CoreV1Api);
+  const name = `${prefix}-${process.pid}-${counter++}`;
+  await core.createNamespace({ body: { metadata: { name } } });
+  await waitFor(
+    () => core.readNamespacedServiceAccount({ namespace: name, name: 'default' }),
+    (account) => account !== undefined,
+    30_000,
+    `the default service account of ${name}`,
+  );
+  const read = (pod: string): Promise<V1Pod> => core.readNamespacedPod({ namespace: name, name: pod });
+  return {
+    name,
+    core,
+    kubeConfig,
+    createPod: (pod, container, spec) =>
+      core.createNamespacedPod({
+        namespace: name,
+        body: {
+          metadata: { name: pod },
+          spec: { restartPolicy: 'Never', ...spec, containers: [{ name: 'runner', image: 'holdfast.test/busybox:1', imagePullPolicy: 'IfNotPresent', ...container }] },
+        },
+      }),
+    waitForPod: async (pod, wanted, withinMs = 30_000) => (await waitFor(() => read(pod), (found) => found !== undefined && wanted(found), withinMs, `pod ${pod}`)) as V1Pod,
+    waitUntilGone: async (pod, withinMs = 30_000) => {
+      await waitFor(() => read(pod), (found) => found === undefined, withinMs, `the end of pod ${pod}`);
+    },
+    log: (pod) => core.readNamespacedPodLog({ namespace: name, name: pod }),
+    remove: async () => {
+      await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } });
+    },
+  };
+}
+
+/** Reads until the condition holds; a 404 is `undefined`. */
+async function waitFor<T>(read: () => Promise<T>, wanted: (value: T | undefined) => boolean, withinMs: number, what: string): Promise<T | undefined> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const value = await read().catch((error: { code?: number }) => {
+      if (error.code === 404) return undefined;
+      throw error;
+    });
+    if (wanted(value)) return value;
+    if (performance.now() > deadline) throw new Error(`${what}: not as wanted after ${withinMs} ms: ${JSON.stringify((value as V1Pod | undefined)?.status)}`);
+    await delay(50);
+  }
+}
