@@ -151,7 +151,7 @@ function webhookSecrets(set: Env): (() => readonly string[]) | undefined {
   const file = set['HOLDFAST_WEBHOOK_SECRET_FILE'];
   if (file === undefined) return undefined;
   const read = (): string[] => {
-    const secrets = readFileSync(file, 'utf8').split('\n').map((line) => line.trim()).filter((line) => line !== '');
+    const secrets = readText(file).split('\n').map((line) => line.trim()).filter((line) => line !== '');
     if (secrets.length === 0) throw new Error(`${file} is empty: put the webhook's secret into it`);
     return secrets;
   };
@@ -159,7 +159,16 @@ function webhookSecrets(set: Env): (() => readonly string[]) | undefined {
   return read;
 }
 
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`, { cause: error });
+  }
+}
+
 /** The message of an error on one line. */
 export function oneLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s*\n\s*/g, ' ');
+  const message = (error as { message?: unknown } | undefined)?.message;
+  return (typeof message === 'string' ? message : String(error)).replaceAll(/\s*\n\s*/g, ' ');
 }

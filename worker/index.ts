@@ -1,6 +1,7 @@
 /** Public surface of the package `holdfast`: the plugin for your own Worker, and the names and types to talk to runners with. */
 export { HoldfastPlugin, workflowsPath, type HoldfastPluginOptions, type HoldfastPluginStatus } from './plugin.ts';
 export type { CiQueue } from './companions.ts';
+export { ciQueuesOf } from './ciQueues.ts';
 export { createCiServers, parseCredentials, type Credential, type Credentials } from '../activities/ciServers/index.ts';
 export { createProcessCompute, type ProcessComputeOptions } from '../activities/compute/process/processCompute.ts';
 export type { CiServer, CiServers, Compute, PodView } from '../activities/ports.ts';

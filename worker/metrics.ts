@@ -6,10 +6,10 @@ import type { ApiMeasure } from '../activities/compute/kubernetes/apiServer.ts';
 export interface Metrics {
   readonly registry: Registry;
   readonly ciRequest: RequestObserver;
-  kubernetesRequest(measure: ApiMeasure): void;
+  readonly kubernetesRequest: (measure: ApiMeasure) => void;
   /** A wait was completed (`true`), or nobody waited (`false`). */
-  completion(completed: boolean): void;
-  webhook(outcome: string): void;
+  readonly completion: (completed: boolean) => void;
+  readonly webhook: (outcome: string) => void;
 }
 
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

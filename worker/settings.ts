@@ -25,7 +25,7 @@ export const settings = z.object({
 
   // -------------------------------------------------------------------------------------------- compute: kubernetes
   HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the worker\'s own namespace in a cluster, else the context\'s, else `default`.'),
-  HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: the pod\'s service account in a cluster, else `KUBECONFIG`, else `~/.kube/config`.'),
+  HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: `KUBECONFIG`, else `~/.kube/config`, else the pod\'s service account.'),
   HOLDFAST_KUBE_CONTEXT: text.optional().describe('Context of the kubeconfig. Default: its current one.'),
   HOLDFAST_RUNNER_IMAGE: text.prefault(RUNNER_IMAGE).describe('Image of the runner container where the runner names none.'),
 

@@ -1,0 +1,165 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { ConfigError } from '../../../worker/configError.ts';
+import { loadConfig } from '../../../worker/config.ts';
+
+const GOOD = { HOLDFAST_GITHUB_TOKEN: 'ghp_secret' };
+
+function problemsOf(env: Record<string, string>): string[] {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split('\n');
+    throw error;
+  }
+  return [];
+}
+
+function file(content: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'holdfast-config-')), 'file');
+  writeFileSync(path, content);
+  return path;
+}
+
+describe('configuration', () => {
+  test('needs nothing but a credential, and pins every default', () => {
+    const { credentials, temporal, ...config } = loadConfig({ ...GOOD, HOME: '/nowhere', XDG_STATE_HOME: '/state' });
+    expect(config).toEqual({
+      taskQueue: 'holdfast',
+      installation: 'holdfast',
+      compute: {
+        kind: 'kubernetes',
+        namespace: undefined,
+        kubeconfig: undefined,
+        context: undefined,
+        image: 'ghcr.io/actions/actions-runner:2.335.1',
+        command: undefined,
+      },
+      http: { host: '0.0.0.0', port: 8080 },
+      webhookSecrets: undefined,
+      shutdownGraceMs: 30_000,
+      shutdownForceMs: 50_000,
+      connectTimeoutMs: 60_000,
+      maxCachedWorkflows: 2_000,
+      maxWorkflowTasks: 100,
+      maxActivities: 200,
+      log: { level: 'info', format: 'json' },
+      versioning: undefined,
+      warnings: [],
+    });
+    expect(temporal).toMatchObject({ address: 'localhost:7233', namespace: 'default' });
+    expect(credentials).toMatchObject({ default: { type: 'pat', tokenEnv: 'HOLDFAST_GITHUB_TOKEN', apiUrl: 'https://api.github.com' } });
+  });
+
+  test('reports every error at once, each with its setting and the fix', () => {
+    const problems = problemsOf({
+      HOLDFAST_COMPUTE: 'docker',
+      HOLDFAST_HTTP_ADDRESS: 'eighty',
+      HOLDFAST_SHUTDOWN_GRACE: '30',
+      HOLDFAST_MAX_ACTIVITIES: '0',
+      HOLDFAST_INSTALLATION: 'My Runners',
+      HOLDFAST_LOG_LEVEL: 'loud',
+      HOLDFAST_WEBHOOK_SECRET_FILE: '/nowhere/secret',
+      TEMPORAL_WORKER_BUILD_ID: 'b1',
+    });
+    expect(problems).toEqual([
+      'HOLDFAST_COMPUTE: "docker" is not one of kubernetes, process',
+      'HOLDFAST_INSTALLATION: "My Runners" is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end',
+      'HOLDFAST_HTTP_ADDRESS: "eighty" is not an address to listen on: write for example 0.0.0.0:8080 or [::]:8080',
+      'HOLDFAST_SHUTDOWN_GRACE: "30" is not a duration: write for example 30s, 10m or 1h30m',
+      'HOLDFAST_MAX_ACTIVITIES: "0" is not a whole number from 1 to 10000',
+      'HOLDFAST_LOG_LEVEL: "loud" is not one of trace, debug, info, warn, error',
+      'TEMPORAL_DEPLOYMENT_NAME: is missing while TEMPORAL_WORKER_BUILD_ID is set: set both, or neither',
+      'HOLDFAST_WEBHOOK_SECRET_FILE: cannot read /nowhere/secret (ENOENT): check the path and its permissions',
+      'HOLDFAST_GITHUB_TOKEN_FILE: no credential for a CI server is configured: set it to the path of a file with a GitHub token, or set HOLDFAST_GITHUB_TOKEN, HOLDFAST_CREDENTIALS or HOLDFAST_CREDENTIALS_FILE',
+    ]);
+  });
+
+  test.each([
+    ['two sources of a token', { HOLDFAST_GITHUB_TOKEN_FILE: '/t' }, 'HOLDFAST_GITHUB_TOKEN: HOLDFAST_GITHUB_TOKEN_FILE is set too: keep one of the two'],
+    ['two sources of a webhook secret', { HOLDFAST_WEBHOOK_SECRET: 'x', HOLDFAST_WEBHOOK_SECRET_FILE: file('y') }, 'HOLDFAST_WEBHOOK_SECRET: HOLDFAST_WEBHOOK_SECRET_FILE is set too: keep one of the two'],
+    ['an empty webhook secret file', { HOLDFAST_WEBHOOK_SECRET_FILE: file('\n \n') }, /^HOLDFAST_WEBHOOK_SECRET_FILE: .* is empty: put the webhook's secret into it$/],
+    ['force before grace', { HOLDFAST_SHUTDOWN_GRACE: '1m' }, 'HOLDFAST_SHUTDOWN_FORCE: is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long'],
+    ['a server address that is none', { HOLDFAST_GITHUB_URL: 'github' }, /^HOLDFAST_GITHUB_URL: "github" is not a web address: write for example https:/],
+    ['the web address of GitHub', { HOLDFAST_GITHUB_URL: 'https://github.com' }, /^HOLDFAST_GITHUB_TOKEN: credentials\.default\.apiUrl: is the web address/],
+    ['credentials that are no JSON', { HOLDFAST_CREDENTIALS: '{ghp_secret' }, /^HOLDFAST_CREDENTIALS: is not JSON: write for example/],
+    ['a list of credentials', { HOLDFAST_CREDENTIALS: '[]' }, 'HOLDFAST_CREDENTIALS: is not an object from credential names to credentials'],
+    ['a secret among the credentials', { HOLDFAST_CREDENTIALS: '{"a":{"type":"pat","token":"ghp_secret"}}' }, /^HOLDFAST_CREDENTIALS: credentials\.a\.token: secrets do not belong in the configuration/],
+    ['a second default credential', { HOLDFAST_CREDENTIALS: '{"default":{"type":"pat","tokenFile":"/t"}}' }, /^HOLDFAST_GITHUB_TOKEN: makes the credential "default", and HOLDFAST_CREDENTIALS or its file has one/],
+    ['a credentials file that is not there', { HOLDFAST_CREDENTIALS_FILE: '/nowhere' }, 'HOLDFAST_CREDENTIALS_FILE: cannot read /nowhere (ENOENT): check the path and its permissions'],
+    ['a credentials file that is no YAML', { HOLDFAST_CREDENTIALS_FILE: file('a: [') }, /^HOLDFAST_CREDENTIALS_FILE: .* is neither YAML nor JSON: check its syntax$/],
+    ['a Temporal profile that is not there', { TEMPORAL_CONFIG_FILE: file('[profile.default]\naddress = "t:1"\n'), TEMPORAL_PROFILE: 'prod' }, /^TEMPORAL_\*: .*prod/],
+    ['a port that is too high', { HOLDFAST_HTTP_ADDRESS: '0.0.0.0:65536' }, /^HOLDFAST_HTTP_ADDRESS: /],
+    ['a command that is an object', { HOLDFAST_RUNNER_COMMAND: '[1]' }, /^HOLDFAST_RUNNER_COMMAND: "\[1\]" is not a command/],
+  ])('refuses %s', (_what, env: Record<string, string>, expected: string | RegExp) => {
+    const problems = problemsOf({ ...GOOD, ...env });
+    expect(problems).toContainEqual(typeof expected === 'string' ? expected : expect.stringMatching(expected));
+    expect(problems.join('\n')).not.toContain('ghp_secret');
+  });
+
+  test.each([
+    ['/opt/run.sh --once', ['/opt/run.sh', '--once']],
+    ['["/opt/my runner/run.sh","--once"]', ['/opt/my runner/run.sh', '--once']],
+  ])('a command may be %s', (value, expected) => {
+    expect(loadConfig({ ...GOOD, HOLDFAST_COMPUTE: 'process', HOLDFAST_RUNNER_COMMAND: value, HOLDFAST_STATE_DIR: '/s' }).compute).toEqual({
+      kind: 'process',
+      stateDir: '/s',
+      command: expected,
+    });
+  });
+
+  test.each([
+    ['9090', { host: '0.0.0.0', port: 9090 }],
+    ['[::]:8080', { host: '::', port: 8080 }],
+    ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
+  ])('an address may be %s', (value, expected) => {
+    expect(loadConfig({ ...GOOD, HOLDFAST_HTTP_ADDRESS: value }).http).toEqual(expected);
+  });
+
+  test('an empty value counts as not set', () => {
+    expect(loadConfig({ ...GOOD, HOLDFAST_TASK_QUEUE: '', HOLDFAST_WEBHOOK_SECRET: ' ' })).toMatchObject({ taskQueue: 'holdfast', webhookSecrets: undefined });
+  });
+
+  test('credentials come from a YAML file, beside the shorthand', () => {
+    const path = file('acme:\n  type: app\n  appId: 12\n  installationId: 34\n  privateKeyFile: /etc/key.pem\n');
+    const { credentials } = loadConfig({ HOLDFAST_GITHUB_TOKEN_FILE: '/etc/token', HOLDFAST_GITHUB_URL: 'https://ghes.test/api/v3/', HOLDFAST_CREDENTIALS_FILE: path });
+    expect(credentials).toMatchObject({
+      default: { type: 'pat', tokenFile: '/etc/token', apiUrl: 'https://ghes.test/api/v3' },
+      acme: { type: 'app', appId: 12, installationId: 34 },
+    });
+  });
+
+  test('webhook secrets are read anew, so that they may be rotated', () => {
+    const path = file('new\nold\n');
+    const { webhookSecrets } = loadConfig({ ...GOOD, HOLDFAST_WEBHOOK_SECRET_FILE: path });
+    expect(webhookSecrets?.()).toEqual(['new', 'old']);
+    writeFileSync(path, 'newer');
+    expect(webhookSecrets?.()).toEqual(['newer']);
+  });
+
+  test('worker versioning is on when the controller names both', () => {
+    expect(loadConfig({ ...GOOD, TEMPORAL_DEPLOYMENT_NAME: 'd', TEMPORAL_WORKER_BUILD_ID: 'b' }).versioning).toEqual({ deploymentName: 'd', buildId: 'b' });
+  });
+
+  test('warns of a misspelt setting, but not of what Kubernetes puts into every pod', () => {
+    const { warnings } = loadConfig({
+      ...GOOD,
+      HOLDFAST_GITHUB_TOKNE: 'x',
+      HOLDFAST_SERVICE_HOST: '10.0.0.1',
+      HOLDFAST_SERVICE_PORT: '8080',
+      HOLDFAST_SERVICE_PORT_HTTP: '8080',
+      HOLDFAST_PORT: 'tcp://10.0.0.1:8080',
+      HOLDFAST_PORT_8080_TCP_ADDR: '10.0.0.1',
+      HOLDFAST_HTTP_PORT_80_TCP: 'tcp://10.0.0.1:80',
+    });
+    expect(warnings.map(({ setting }) => setting)).toEqual(['HOLDFAST_GITHUB_TOKNE']);
+  });
+
+  test('no message repeats a secret', () => {
+    const problems = problemsOf({ HOLDFAST_GITHUB_TOKEN: 'ghp_secret', HOLDFAST_WEBHOOK_SECRET: 'whsec', HOLDFAST_COMPUTE: 'x' });
+    expect(problems).toHaveLength(1);
+    expect(problems.join('\n')).not.toMatch(/ghp_secret|whsec/);
+  });
+});
