@@ -50,6 +50,11 @@ export function serveRunnerProtocol(server: FastifyInstance, world: World): void
     world.changes.bump();
     return { status: 204 };
   }));
+  route('POST', 'session/:id/detach', asRunner((registration, request) => {
+    const session = world.dispatch.sessions.get((request.params as { id: string }).id);
+    if (session?.registration === registration) world.dispatch.sessions.detach(session);
+    return { status: 204 };
+  }));
   route('GET', 'message/:id', asRunner((registration, request) => poll(world, registration, request)));
   route('POST', 'jobs/:id/start', withJob((registration, job) => world.dispatch.startJob(registration, job)));
   route('POST', 'jobs/:id/renew', withJob((registration, job) => world.dispatch.renew(registration, job)));

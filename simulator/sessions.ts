@@ -117,11 +117,14 @@ export class Sessions {
   /** The fleet is gone: its runners fall silent, as if their machines had stopped. */
   removeChannel(channel: Channel): void {
     this.#channels.delete(channel.id);
-    for (const session of channel.sessions) {
-      delete session.channel;
-      session.registration.lastSeenMs = Date.now();
-    }
-    channel.sessions.clear();
+    for (const session of channel.sessions) this.detach(session);
+  }
+
+  /** One runner of a fleet falls silent. */
+  detach(session: Session): void {
+    session.channel?.sessions.delete(session);
+    delete session.channel;
+    session.registration.lastSeenMs = Date.now();
   }
 
   /** Ends all polls (shutdown). */
