@@ -16,6 +16,7 @@ export interface CiServersOptions {
 /**
  * The CI servers of a worker, one per credential: whatever is shared by the requests of a credential (waits, pace, tokens) is shared by
  * all who get it here, so make these once per process.
+ * @throws CredentialsError when a `caFile` cannot be read
  */
 export function createCiServers(credentials: Credentials, options: CiServersOptions = {}): CiServers & { close(): Promise<void> } {
   const { logger = pino({ level: 'silent' }), clock = systemClock, onRequest } = options;

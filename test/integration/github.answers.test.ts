@@ -105,7 +105,7 @@ describe('register', () => {
           ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE: '1',
           RUNNER_TOKEN: 'AAA',
           RUNNER_URL: 'https://ghe.example/acme',
-          RUNNER_SCOPE: 'organization',
+          RUNNER_SCOPE: 'orgs/acme',
           RUNNER_NAME: 'r-3',
           RUNNER_LABELS: 'self-hosted,linux',
           RUNNER_EPHEMERAL: 'false',

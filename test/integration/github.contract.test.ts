@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { scopePath } from '../../activities/ciServers/github/addresses.ts';
 import type { Scope } from '../../activities/ports.ts';
 import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
 import { ciServerContract, type CiServerFixture } from '../support/ciServerContract.ts';
@@ -8,8 +9,6 @@ import { WireRunner } from '../support/wireRunner.ts';
 const ORGANIZATION: Scope = { kind: 'organization', name: 'acme' };
 const REPOSITORY: Scope = { kind: 'repository', name: 'acme/web' };
 const ENTERPRISE: Scope = { kind: 'enterprise', name: 'big' };
-const PREFIX = { organization: 'orgs', repository: 'repos', enterprise: 'enterprises' } as const;
-const pathOf = ({ kind, name }: Scope): string => `${PREFIX[kind]}/${name}`;
 
 const TOKEN = 'ghp_contract';
 const keys = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } });
@@ -27,19 +26,19 @@ const LIMITS: Record<string, (simulator: Simulator) => void> = {
   'secondary limit on content creation': (simulator) => simulator.addFault({ kind: 'secondary_limit', form: 'content' }),
 };
 
-/** @param name of the credential inside the simulator */
-async function fixtureOf(credential: Record<string, unknown>, name: string): Promise<CiServerFixture> {
+/** @param name of the credential inside the simulator @param apiPath `/api/v3` on GitHub Enterprise Server */
+async function fixtureOf(credential: Record<string, unknown>, name: string, apiPath = ''): Promise<CiServerFixture> {
   const simulator = await startSimulator({
     tokens: [{ token: TOKEN, name: 'contract' }],
     apps: [{ id: 12, publicKey: keys.publicKey, installations: [{ id: 34, account: 'acme' }] }],
   });
-  const { server, close } = ciServerOf({ ...credential, apiUrl: simulator.url });
+  const { server, close } = ciServerOf({ ...credential, apiUrl: `${simulator.url}${apiPath}` });
   const runners: WireRunner[] = [];
   return {
     server,
-    registered: async (scope) => simulator.runners().filter((runner) => runner.scope === pathOf(scope)).map((runner) => runner.name),
+    registered: async (scope) => simulator.runners().filter((runner) => runner.scope === scopePath(scope)).map((runner) => runner.name),
     async startRunner(request, registration) {
-      const { runner, id } = await WireRunner.start(simulator.url, pathOf(request.scope), request, registration);
+      const { runner, id } = await WireRunner.start(simulator.url, registration);
       runners.push(runner);
       await simulator.waitFor(() => simulator.runner(request.name)?.status === 'online', `${request.name} online`);
       return id;
@@ -75,6 +74,6 @@ ciServerContract('GitHub with a personal access token', { ...common, revocable: 
   fixtureOf({ type: 'pat', tokenEnv: 'HOLDFAST_CONTRACT_TOKEN' }, 'contract'),
 );
 
-ciServerContract('GitHub with an App', { ...common, revocable: false, scopes: [ORGANIZATION, REPOSITORY] }, () =>
-  fixtureOf({ type: 'app', appId: 12, installationId: 34, privateKeyEnv: 'HOLDFAST_CONTRACT_KEY' }, 'app-12-34'),
+ciServerContract('GitHub Enterprise Server with an App', { ...common, revocable: false, scopes: [ORGANIZATION, REPOSITORY] }, () =>
+  fixtureOf({ type: 'app', appId: 12, installationId: 34, privateKeyEnv: 'HOLDFAST_CONTRACT_KEY' }, 'app-12-34', '/api/v3'),
 );

@@ -1,4 +1,4 @@
-import type { RegisterRequest, Registration } from '../../activities/ports.ts';
+import type { Registration } from '../../activities/ports.ts';
 import type { JobMessage, RegisterAnswer, RunnerMessage, SessionAnswer } from '../../simulator/runner/wire.ts';
 
 /**
@@ -19,9 +19,8 @@ export class WireRunner {
     this.job.catch(() => undefined); // a runner that is stopped before it got a job
   }
 
-  /** @param scope as in GitHub's URLs: `orgs/acme` */
-  static async start(url: string, scope: string, { name, labels, ephemeral }: RegisterRequest, { env }: Registration): Promise<{ runner: WireRunner; id: number }> {
-    const credential = await credentialOf(url, scope, { name, labels, ephemeral }, env);
+  static async start(url: string, { env }: Registration): Promise<{ runner: WireRunner; id: number }> {
+    const credential = await credentialOf(url, env);
     const { sessionId, runnerId } = await call<SessionAnswer>(url, credential, 'POST', 'session', { version: '2.330.0', os: 'linux', arch: 'x64' });
     return { runner: new WireRunner(url, credential, sessionId), id: runnerId };
   }
@@ -46,10 +45,11 @@ export class WireRunner {
   }
 }
 
-async function credentialOf(url: string, scope: string, runner: object, env: Registration['env']): Promise<string> {
+async function credentialOf(url: string, env: Registration['env']): Promise<string> {
   const jit = env['ACTIONS_RUNNER_INPUT_JITCONFIG'];
   if (jit === undefined) {
-    const body = { scope, token: env['RUNNER_TOKEN'], version: '2.330.0', ...runner };
+    const { RUNNER_SCOPE: scope, RUNNER_TOKEN: token, RUNNER_NAME: name, RUNNER_LABELS: labels = '', RUNNER_EPHEMERAL: ephemeral } = env;
+    const body = { scope, token, name, labels: labels.split(','), ephemeral: ephemeral === 'true', version: '2.330.0' };
     return (await call<RegisterAnswer>(url, '', 'POST', 'register', body)).credential;
   }
   const files = JSON.parse(Buffer.from(jit, 'base64').toString()) as Record<string, string>;

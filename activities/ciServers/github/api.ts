@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { rootCertificates } from 'node:tls';
 import { Octokit } from '@octokit/core';
 import type { Logger } from 'pino';
-import { type Dispatcher, EnvHttpProxyAgent, fetch } from 'undici';
+import { type Dispatcher, fetch } from 'undici';
 import { z } from 'zod';
 import { CiServerError } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
+import { dispatcherOf } from '../connections.ts';
 import { type Credential, pointsPerMinute } from '../credentials.ts';
 import type { RequestObserver } from '../requestObserver.ts';
 import { SecretSource } from '../secretSource.ts';
@@ -60,7 +59,7 @@ export class GitHubApi {
   constructor(options: GitHubApiOptions) {
     const { name, credential, clock, logger } = options;
     this.#options = options;
-    this.#dispatcher = dispatcherOf(credential);
+    this.#dispatcher = dispatcherOf(name, credential);
     this.#gate = new RateLimitGate(name, { maxInFlight: credential.maxInFlight, pointsPerMinute: pointsPerMinute(credential) }, clock);
     const log = {
       debug: () => undefined,
@@ -218,15 +217,3 @@ type OctokitResponse = Awaited<ReturnType<Octokit['request']>>;
 type Failed = { status?: number; response?: Answered };
 
 const isHttpError = (error: unknown): boolean => (error as Error | undefined)?.name === 'HttpError';
-
-/** Connections of one credential: through its proxy, else the environment's, else direct. */
-function dispatcherOf(credential: Credential): Dispatcher {
-  const { proxy, caFile } = credential;
-  const tls = caFile === undefined ? {} : { ca: [...rootCertificates, readFileSync(caFile, 'utf8')] };
-  return new EnvHttpProxyAgent({
-    connect: { timeout: 10_000, ...tls },
-    requestTls: tls,
-    // A proxy named for this credential is meant for it: NO_PROXY is about the environment's.
-    ...(proxy === undefined ? {} : { httpProxy: proxy, httpsProxy: proxy, noProxy: '' }),
-  });
-}

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { CiRunner, CiServer, Registration, RegisterRequest, Scope } from '../../ports.ts';
-import { registrationUrl, scopeRoute, webUrlOf } from './addresses.ts';
+import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
 import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
@@ -76,7 +76,7 @@ export class GitHub implements CiServer {
         ...RUNNER_ENV,
         RUNNER_TOKEN: token,
         RUNNER_URL: registrationUrl(this.#webUrl, scope),
-        RUNNER_SCOPE: scope.kind,
+        RUNNER_SCOPE: scopePath(scope),
         RUNNER_NAME: name,
         RUNNER_LABELS: labels.join(','),
         RUNNER_EPHEMERAL: String(ephemeral),

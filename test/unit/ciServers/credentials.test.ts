@@ -71,6 +71,11 @@ describe('credentials', () => {
   });
 });
 
+test('a file of certificate authorities that cannot be read is told at start', () => {
+  const credentials = parseCredentials({ a: { type: 'pat', tokenEnv: 'T', caFile: '/nowhere/ca.pem' } });
+  expect(() => createCiServers(credentials)).toThrow('credentials.a.caFile: cannot read /nowhere/ca.pem (ENOENT)');
+});
+
 test.each([
   ['https://api.github.com', 'https://github.com'],
   ['https://api.acme.ghe.com', 'https://acme.ghe.com'],
