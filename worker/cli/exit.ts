@@ -1,0 +1,55 @@
+/** How `holdfast` ends: its exit statuses, and the error that carries one. */
+
+/** Exit statuses of every command. Documented in docs/cli.md and in `holdfast --help`. */
+export const EXIT = {
+  ok: 0,
+  /** The command failed, or the runner's outcome was not `succeeded`. */
+  failed: 1,
+  /** Bad usage, input or settings: nothing was done. */
+  usage: 2,
+  /** No such runner, or it has ended already. */
+  notFound: 3,
+  /** Temporal does not answer. */
+  unreachable: 4,
+  /** A runner with this id exists already. */
+  conflict: 5,
+  /** Interrupted: 128 + the signal's number. */
+  sighup: 129,
+  sigint: 130,
+  sigterm: 143,
+} as const;
+
+export type ErrorCode = 'failed' | 'usage' | 'invalid_input' | 'not_found' | 'unreachable' | 'conflict' | 'interrupted';
+
+/** One invalid field of a runner's input. */
+export interface FieldError {
+  readonly field: string;
+  readonly message: string;
+}
+
+const STATUS: Readonly<Record<ErrorCode, number>> = {
+  failed: EXIT.failed,
+  usage: EXIT.usage,
+  invalid_input: EXIT.usage,
+  not_found: EXIT.notFound,
+  unreachable: EXIT.unreachable,
+  conflict: EXIT.conflict,
+  interrupted: EXIT.sigint,
+};
+
+/** An error for the person at the terminal: one line saying what happened, to which runner or setting, and what to do. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+  readonly code: ErrorCode;
+  readonly fields: readonly FieldError[] | undefined;
+
+  constructor(code: ErrorCode, message: string, more: { fields?: readonly FieldError[]; cause?: unknown } = {}) {
+    super(message, { cause: more.cause });
+    this.code = code;
+    this.fields = more.fields;
+  }
+
+  get exitStatus(): number {
+    return STATUS[this.code];
+  }
+}

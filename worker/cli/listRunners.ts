@@ -1,0 +1,44 @@
+/** `holdfast runner list` */
+import type { Output } from './output.ts';
+import { toRow, type RunnerRow } from './runnerState.ts';
+import { selectionQuery, type Selection } from './selection.ts';
+import type { Session } from './session.ts';
+import { table } from './table.ts';
+import { formatAge } from './text.ts';
+
+/** Runners that a selection names, newest first. */
+export async function selectRunners(session: Session, selection: Selection, limit: number): Promise<{ rows: RunnerRow[]; more: boolean }> {
+  return session.call(async (client) => {
+    const rows: RunnerRow[] = [];
+    for await (const info of client.workflow.list({ query: selectionQuery(selection), pageSize: Math.min(limit + 1, 1_000) })) {
+      if (rows.length === limit) return { rows, more: true };
+      rows.push(toRow(info));
+    }
+    return { rows, more: false };
+  }, { timeoutMs: 60_000 });
+}
+
+export async function listRunners(session: Session, output: Output, selection: Selection, limit: number): Promise<void> {
+  const { rows, more } = await selectRunners(session, selection, limit);
+  output.result({ runners: rows, more }, rows.length === 0 ? [] : [runnerTable(rows, Date.now())]);
+  if (output.json) return;
+  if (rows.length === 0) output.note('none', selection.all || selection.outcome !== undefined ? 'no runners' : 'no runners (ended ones: --all)');
+  if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
+}
+
+/** @param now - ms since the epoch, for the age */
+export function runnerTable(rows: readonly RunnerRow[], now: number): string {
+  return table(
+    ['ID', 'PHASE', 'SCOPE', 'SET', 'AGE', 'OUTCOME'],
+    rows.map((row) => [row.id, phaseOf(row), row.scope ?? '-', row.set ?? '-', formatAge(now - Date.parse(row.startedAt)), outcomeOf(row)]),
+  );
+}
+
+/** One that was ended from outside (terminated) keeps the phase it had: it is not true any more. */
+const phaseOf = (row: RunnerRow): string => (row.status === 'RUNNING' || row.phase === 'Gone' ? (row.phase ?? '-') : '-');
+
+/** `aborted/run_timeout`, or Temporal's word for an end without a verdict. */
+export function outcomeOf(row: RunnerRow): string {
+  if (row.outcome !== undefined) return row.cause === undefined ? row.outcome : `${row.outcome}/${row.cause}`;
+  return row.status === 'RUNNING' ? '-' : row.status.toLowerCase();
+}

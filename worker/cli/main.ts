@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+/** The `holdfast` command. */
+import { holdfast } from './program.ts';
+
+// A reader that has seen enough (`| head`) is no error of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
+
+process.exit(
+  await holdfast(process.argv.slice(2), {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
+  }),
+);

@@ -1,0 +1,48 @@
+/** What a runner is busy trying: its pending activities, with attempts, the last failure and the next retry. */
+import type { DescribeWorkflowExecutionResponse } from '@temporalio/client';
+
+/** Times in ISO 8601. */
+export interface PendingActivity {
+  readonly id: string;
+  readonly type: string;
+  readonly state: string;
+  readonly attempt: number;
+  readonly lastFailure?: string;
+  readonly lastStartedAt?: string;
+  /** When it is tried again, while it waits for that. */
+  readonly nextRetryAt?: string;
+}
+
+type RawActivity = NonNullable<DescribeWorkflowExecutionResponse['pendingActivities']>[number];
+
+// temporal.api.enums.v1.PendingActivityState
+const STATES = ['unknown', 'scheduled', 'started', 'cancel requested', 'paused', 'pause requested'];
+
+export function pendingActivities(description: DescribeWorkflowExecutionResponse): PendingActivity[] {
+  return (description.pendingActivities ?? []).map((raw) => {
+    const lastFailure = failureText(raw.lastFailure);
+    const lastStartedAt = toIso(raw.lastStartedTime);
+    const nextRetryAt = raw.state === 1 && (raw.attempt ?? 1) > 1 ? (toIso(raw.nextAttemptScheduleTime) ?? toIso(raw.scheduledTime)) : undefined;
+    return {
+      id: raw.activityId ?? '',
+      type: raw.activityType?.name ?? '',
+      state: STATES[raw.state ?? 0] ?? 'unknown',
+      attempt: raw.attempt ?? 1,
+      ...(lastFailure === undefined ? {} : { lastFailure }),
+      ...(lastStartedAt === undefined ? {} : { lastStartedAt }),
+      ...(nextRetryAt === undefined ? {} : { nextRetryAt }),
+    };
+  });
+}
+
+function failureText(failure: RawActivity['lastFailure']): string | undefined {
+  const messages: string[] = [];
+  for (let each = failure; each; each = each.cause) if (each.message && !messages.includes(each.message)) messages.push(each.message);
+  return messages.length === 0 ? undefined : messages.join(': ');
+}
+
+function toIso(time: RawActivity['scheduledTime']): string | undefined {
+  if (!time) return undefined;
+  const ms = Number(time.seconds ?? 0) * 1_000 + Math.floor((time.nanos ?? 0) / 1_000_000);
+  return ms <= 0 ? undefined : new Date(ms).toISOString();
+}

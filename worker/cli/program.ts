@@ -1,0 +1,118 @@
+/** The commands of `holdfast`. Whatever a command needs is imported when it runs: `--help` loads no Temporal SDK. */
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError, Option } from 'commander';
+import { CliError, EXIT } from './exit.ts';
+import { Output, type Terminal } from './output.ts';
+import { addRunnerCommands } from './runnerCommands.ts';
+
+const STATUSES = `
+Exit status:
+  0    done; with "run": the runner's outcome is succeeded
+  1    the command failed, or the runner's outcome is another one
+  2    bad usage, input or settings: nothing was done
+  3    no such runner, or it has ended already
+  4    Temporal does not answer
+  5    a runner with this id exists already
+  129  130  143   ended by SIGHUP, SIGINT, SIGTERM`;
+
+const EXAMPLES = `
+Examples:
+  $ holdfast doctor                                        what is missing before runners can work?
+  $ holdfast worker                                        run the worker
+  $ holdfast run --repo acme/app --labels linux,x64        one runner, attached until its job is done
+  $ holdfast runner start --org acme --static --name big   a runner that takes many jobs
+  $ holdfast runner list --phase Busy --json
+  $ holdfast runner drain runner-big --wait
+
+Settings come from the environment and profile files that the Temporal CLI reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
+TEMPORAL_PROFILE, …), and HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL_UI. Options win.`;
+
+/** Parses the arguments and runs the command. @param args - without the program's name @returns the status to exit with */
+export async function holdfast(args: readonly string[], terminal: Terminal): Promise<number> {
+  const output = new Output(terminal, wantsJson(args));
+  try {
+    // Its arguments belong to the demo, all of them.
+    if (args[0] === 'demo') return await (await import('./demo.ts')).demo(args.slice(1));
+    let status: number = EXIT.ok;
+    const program = createProgram(terminal, output, (code) => (status = code));
+    await program.parseAsync([...args], { from: 'user' });
+    return status;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return output.error(error);
+    if (error.exitCode === 0) return EXIT.ok;
+    // Help that was shown for want of a command has said everything already.
+    if (error.code === 'commander.help') return EXIT.usage;
+    return output.error(new CliError('usage', `${error.message.replace(/^error: /, '')}; see --help`, { cause: error }));
+  }
+}
+
+/** Before the arguments are parsed, so that parsing errors take the right form too. What follows `--` is no option. */
+function wantsJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return (end < 0 ? args : args.slice(0, end)).includes('--json');
+}
+
+function createProgram(terminal: Terminal, output: Output, exit: (status: number) => void): Command {
+  const program = new Command('holdfast')
+    .description('Self-hosted CI runners on Kubernetes as durable Temporal workflows')
+    .version(version(), '-V, --version', 'print the version')
+    .addOption(new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)').helpGroup('Connection:'))
+    .addOption(new Option('--namespace <name>', 'Temporal namespace (TEMPORAL_NAMESPACE)').helpGroup('Connection:'))
+    .addOption(new Option('--profile <name>', 'profile of temporal.toml (TEMPORAL_PROFILE)').helpGroup('Connection:'))
+    .addOption(new Option('--task-queue <name>', 'task queue of the runners (HOLDFAST_TASK_QUEUE, default "holdfast")').helpGroup('Connection:'))
+    .addOption(new Option('--ui-url <url>', "Temporal's UI, for links (HOLDFAST_TEMPORAL_UI)").helpGroup('Connection:'))
+    .option('--json', 'one JSON document on stdout; errors and progress as JSON lines on stderr')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => void terminal.stdout.write(text),
+      // Errors are printed once, by us; this is the help that stands in for a missing command.
+      writeErr: (text) => void (output.json || terminal.stderr.write(text)),
+      outputError: () => {},
+    })
+    .exitOverride()
+    .addHelpText('after', EXAMPLES)
+    .addHelpText('after', STATUSES);
+
+  program
+    .command('worker')
+    .description('run the worker: takes care of runners until SIGTERM or SIGINT; never cancels a runner')
+    .addHelpText('after', '\nAll its settings are environment variables: docs/configuration.md lists them, "holdfast doctor" checks them.')
+    .action(async () => exit(await (await import('../run.ts')).runWorkerProcess({ env: environment(program, terminal) })));
+
+  addRunnerCommands(program, { terminal, output, exit });
+
+  program
+    .command('doctor')
+    .description('check settings, Temporal, its search attributes, the compute and its permissions; say how to mend what is wrong')
+    .addHelpText('after', '\nRun it where the worker runs, with the same environment. Exit status 0: runners can work; 1: they cannot; 2: the settings are wrong.')
+    .action(async () => exit(await (await import('./doctor.ts')).doctor(output, environment(program, terminal))));
+
+  program.command('demo').description('show everything on this machine, with a simulated CI server; its own options: holdfast demo --help').allowUnknownOption().allowExcessArguments();
+  return program;
+}
+
+/** The environment with the connection's options written into it, for those that read nothing else. */
+function environment(program: Command, { env }: Terminal): Record<string, string | undefined> {
+  const flags = program.opts<{ address?: string; namespace?: string; profile?: string; taskQueue?: string }>();
+  const { address, namespace, profile, taskQueue } = flags;
+  return {
+    ...env,
+    ...(address === undefined ? {} : { TEMPORAL_ADDRESS: address }),
+    ...(namespace === undefined ? {} : { TEMPORAL_NAMESPACE: namespace }),
+    ...(profile === undefined ? {} : { TEMPORAL_PROFILE: profile }),
+    ...(taskQueue === undefined ? {} : { HOLDFAST_TASK_QUEUE: taskQueue }),
+  };
+}
+
+/** The package's version: two folders up in the sources, three up in dist/. */
+function version(): string {
+  for (const path of ['../../package.json', '../../../package.json']) {
+    try {
+      const { name, version: found } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as { name?: string; version?: string };
+      if (name === 'holdfast' && found !== undefined) return found;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  }
+  return 'unknown';
+}

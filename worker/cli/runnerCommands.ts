@@ -1,0 +1,169 @@
+/** `holdfast runner …` and `holdfast run`: their options and help. */
+import { Option, type Command } from 'commander';
+import { CliError, EXIT } from './exit.ts';
+import type { Output, Terminal } from './output.ts';
+import type { RunnerFlags } from './runnerFlags.ts';
+import type { Selection } from './selection.ts';
+import type { ConnectionFlags, Session } from './session.ts';
+
+/** What the commands share. */
+export interface CommandContext {
+  readonly terminal: Terminal;
+  readonly output: Output;
+  /** Takes the status to exit with. */
+  readonly exit: (status: number) => void;
+}
+
+/** Adds the commands. Each opens a session of its own and closes it. */
+export function addRunnerCommands(program: Command, context: CommandContext): void {
+  const runner = program.command('runner').description('start, list, look at, drain and cancel runners');
+  addStart(runner, context);
+  addList(runner, context);
+  addGet(runner, context);
+  addStop(runner, context, 'drain');
+  addStop(runner, context, 'cancel');
+  addRun(program, context);
+}
+
+async function withSession(command: Command, { terminal }: CommandContext, use: (session: Session) => Promise<void>): Promise<void> {
+  const { Session } = await import('./session.ts');
+  const session = await Session.open(command.optsWithGlobals<ConnectionFlags>(), terminal.env);
+  try {
+    await use(session);
+  } finally {
+    await session.close();
+  }
+}
+
+function addStart(runner: Command, context: CommandContext): void {
+  const command = runner.command('start').description('start a runner and return');
+  addSpecOptions(command);
+  command
+    .addHelpText('after', SPEC_HELP)
+    .addHelpText('after', '\nExamples:\n  $ holdfast runner start --repo acme/app --labels linux,x64\n  $ holdfast runner start -f runner.yaml --name nightly --job-timeout 2h')
+    .action(async (flags: RunnerFlags) => {
+      const { planStart, startRunner } = await import('./startRunner.ts');
+      const plan = await planStart(flags);
+      await withSession(command, context, async (session) => {
+        const started = await startRunner(session, plan);
+        const ui = session.link(started.workflowId, started.runId);
+        context.output.result({ id: started.workflowId, runId: started.runId, ...(ui === undefined ? {} : { ui }) }, [started.workflowId, ...(ui === undefined ? [] : [ui])]);
+      });
+    });
+}
+
+function addList(runner: Command, context: CommandContext): void {
+  const command = addSelectionOptions(runner.command('list').description('list runners, newest first'))
+    .option('--scope <name>', 'organisation, owner/repo or enterprise')
+    .option('--phase <phase>', 'Requested, Provisioning, Registering, Idle, Busy, Draining, Unregistering, TearingDown or Gone')
+    .option('--outcome <outcome>', 'ended ones with this outcome: succeeded, failed, errored or aborted')
+    .option('--all', 'ended runners too')
+    .option('--limit <n>', 'at most this many', '100')
+    .addHelpText('after', '\nExamples:\n  $ holdfast runner list --set linux --phase Busy\n  $ holdfast runner list --all -q \'RunnerCause = "evicted" AND StartTime > "2026-01-01T00:00:00Z"\'\n\nWhat it shows may be a second old.')
+    .action(async (flags: Selection & { limit: string }) => {
+      if (!/^[1-9]\d{0,5}$/.test(flags.limit)) throw new CliError('usage', `--limit: "${flags.limit}" is not a number from 1 to 999999`);
+      const { selectionQuery } = await import('./selection.ts');
+      selectionQuery(flags); // bad usage is told before Temporal is looked for
+      const { listRunners } = await import('./listRunners.ts');
+      await withSession(command, context, (session) => listRunners(session, context.output, flags, Number(flags.limit)));
+    });
+}
+
+function addGet(runner: Command, context: CommandContext): void {
+  const command = runner
+    .command('get <id>')
+    .description('show one runner: phase, pod, job, what it waits for, and what it is trying')
+    .addHelpText('after', '\nThe id is the workflow\'s; its "runner-" may be left out.\n\nExample:\n  $ holdfast runner get runner-big')
+    .action(async (id: string) => {
+      const { getRunner } = await import('./getRunner.ts');
+      await withSession(command, context, (session) => getRunner(session, context.output, id));
+    });
+}
+
+function addStop(runner: Command, context: CommandContext, action: 'drain' | 'cancel'): void {
+  const command = addSelectionOptions(
+    runner
+      .command(`${action} [id]`)
+      .description(action === 'drain' ? 'retire runners in good order: a job that runs may finish' : 'end runners; without --mode: graceful stop of the job within its grace'),
+  );
+  if (action === 'cancel') command.addOption(new Option('--mode <mode>', 'drain: let the job finish; stop: graceful stop; force: now').choices(['drain', 'stop', 'force']).default('stop'));
+  command
+    .option('--reason <text>', 'shown with the runner')
+    .option('--wait', 'until they have ended; exit status 1 if one ends failed or errored')
+    .option('-y, --yes', 'do not ask before many are ended')
+    .addHelpText('after', `\nA stronger request upgrades a weaker one; a weaker one changes nothing.\n\nExamples:\n  $ holdfast runner ${action} runner-big --reason "new image" --wait\n  $ holdfast runner ${action} --set linux --yes`)
+    .action(async (id: string | undefined, flags: Selection & { mode?: 'drain' | 'stop' | 'force'; reason?: string; wait?: boolean; yes?: boolean }) => {
+      if ((id === undefined) === (flags.set === undefined && flags.query === undefined)) {
+        throw new CliError('usage', `name one runner, or select many with --set or --query; see "holdfast runner ${action} --help"`);
+      }
+      const { stopRunners } = await import('./stopRunners.ts');
+      await withSession(command, context, async (session) => {
+        context.exit(await stopRunners(session, context.output, { ...(id === undefined ? {} : { id }), selection: flags }, { ...flags, action, mode: action === 'drain' ? 'drain' : (flags.mode ?? 'stop') }));
+      });
+    });
+}
+
+function addRun(program: Command, context: CommandContext): void {
+  const command = program.command('run').description('start a runner, or attach to the one with this id, and stay until it ends');
+  addSpecOptions(command);
+  command
+    .option('--attach <id>', 'attach to this runner; start none')
+    .option('--once', 'if the runner with this id has ended, report its outcome rather than start another')
+    .addHelpText('after', SPEC_HELP)
+    .addHelpText('after', RUN_HELP)
+    .action(async (flags: RunnerFlags & { attach?: string; once?: boolean }) => {
+      const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
+      const plan = flags.attach === undefined ? await planStart(flags) : undefined;
+      if (flags.attach !== undefined && Object.keys(flags).some((flag) => flag !== 'attach')) throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
+      await withSession(command, context, async (session) => {
+        const runner = plan === undefined ? await findRunner(session, flags.attach ?? '') : await startRunner(session, plan, flags.once ? 'attachEnded' : 'attach');
+        const ui = session.link(runner.workflowId, runner.runId);
+        context.output.note(runner.attached ? 'attached' : 'started', `${runner.attached ? 'attached to' : 'started'} ${runner.workflowId}${ui === undefined ? '' : `  ${ui}`}`, { id: runner.workflowId, runId: runner.runId });
+        const { attach } = await import('./attach.ts');
+        context.exit(await attach(session, context.output, runner));
+      });
+    });
+}
+
+function addSelectionOptions(command: Command): Command {
+  return command.option('--set <name>', 'runners of this set').option('-q, --query <filter>', 'a Temporal list filter, e.g. \'RunnerScope = "acme"\'');
+}
+
+function addSpecOptions(command: Command): void {
+  command
+    .option('-f, --file <path>', 'the whole input as YAML or JSON; - for standard input; options win')
+    .option('--org <name>', 'register with this organisation')
+    .option('--repo <owner/repo>', 'register with this repository')
+    .option('--enterprise <name>', 'register with this enterprise')
+    .option('--name <name>', 'the workflow is runner-<name>, or runner-<set>-<name> (default: a generated name)')
+    .option('--set <name>', 'the set it belongs to')
+    .option('--labels <a,b>', 'its labels (default: self-hosted)')
+    .addOption(new Option('--static', 'takes many jobs until it is drained').conflicts('ephemeral'))
+    .option('--ephemeral', 'takes one job (the default)')
+    .option('--credential <name>', "a credential of the worker's settings (default: default)")
+    .option('--group <id>', 'numeric id of the runner group (default: 1)')
+    .option('--image <image>', "the runner's image")
+    .option('--pod-namespace <name>', 'Kubernetes namespace of the pod')
+    .option('--env <NAME=value>', 'environment of the runner, repeatable; not for secrets: it is kept in the history', (pair: string, before: string[] | undefined) => [...(before ?? []), pair])
+    .option('--on-eviction <what>', 'when a busy runner loses its pod: fail or replace (default: fail)')
+    .option('--job-timeout <duration>', 'of one job (default: 24h)')
+    .option('--idle-timeout <duration>', 'drain it when it is idle for so long (default: off)')
+    .option('--registration-timeout <duration>', "from the container's start (default: 10m)")
+    .option('--pending-timeout <duration>', "from the pod's creation to the container's start (default: 10m)")
+    .option('--unscheduled-timeout <duration>', "from the pod's creation to a node (default: 5m)")
+    .option('--provisioning-timeout <duration>', 'for registration, Secret and pod together (default: 1h)')
+    .option('--stop-signal-timeout <duration>', "the job's grace when it is stopped (default: 10s)")
+    .option('--stop-cleanup-timeout <duration>', 'after that, for cleaning up (default: 5s)');
+}
+
+const SPEC_HELP = '\nExactly one of --org, --repo and --enterprise is needed, here or in the file. Durations: 30s, 10m, 1h30m.';
+
+const RUN_HELP = `
+Ctrl-C once drains: the job may finish. Twice stops the job within its grace. Three times leaves at once, with status ${EXIT.failed}; the
+runner keeps its cancel request. SIGTERM detaches, with status ${EXIT.sigterm}, and does nothing to the runner: the same command with the
+same --name attaches to it again.
+
+Examples:
+  $ holdfast run --repo acme/app --labels linux,x64
+  $ holdfast run --org acme --static --name big
+  $ holdfast run --attach runner-big`;

@@ -1,0 +1,134 @@
+/** A connection to Temporal for one command. */
+import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
+import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
+import { CliError } from './exit.ts';
+import { toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
+
+/** The options that every command has. */
+export interface ConnectionFlags {
+  readonly address?: string;
+  readonly namespace?: string;
+  readonly profile?: string;
+  readonly uiUrl?: string;
+  readonly taskQueue?: string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Where Temporal is, and which setting said so. */
+export interface ConnectionSettings {
+  readonly options: ConnectionOptions;
+  readonly server: string;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  /** Base address of Temporal's UI, without a slash at its end. */
+  readonly ui: string | undefined;
+}
+
+/** How long connecting may take, in ms: a wrong address is an error of seconds. */
+const CONNECT_TIMEOUT_MS = 4_000;
+/** How long one call may take, in ms. */
+const CALL_TIMEOUT_MS = 10_000;
+
+/**
+ * Flags win over the environment, that over the profile's file, that over the defaults
+ * (https://docs.temporal.io/develop/environment-configuration).
+ * @throws CliError usage
+ */
+export function connectionSettings(flags: ConnectionFlags, env: Env): ConnectionSettings {
+  const overrideEnvVars: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) if (value !== undefined && value !== '') overrideEnvVars[name] = value;
+  let profile: ReturnType<typeof toClientOptions>;
+  try {
+    profile = toClientOptions(loadClientConfigProfile({ overrideEnvVars, ...(flags.profile === undefined ? {} : { profile: flags.profile }) }));
+  } catch (error) {
+    const setting = flags.profile === undefined ? 'TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE' : '--profile';
+    throw new CliError('usage', `${setting}: ${error instanceof Error ? error.message : String(error)}; "temporal config list" shows the profiles`, { cause: error });
+  }
+  const address = flags.address ?? profile.connectionOptions.address ?? 'localhost:7233';
+  const source = flags.address !== undefined ? '--address' : overrideEnvVars['TEMPORAL_ADDRESS'] !== undefined ? 'TEMPORAL_ADDRESS' : profile.connectionOptions.address !== undefined ? 'the profile' : 'the default';
+  checkAddress(address, source);
+  const { apiKey, tls, metadata } = profile.connectionOptions;
+  return {
+    options: {
+      address,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      ...(tls === undefined ? {} : { tls }),
+      ...(typeof apiKey === 'string' ? { apiKey } : {}),
+      ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }),
+    },
+    server: `${address} (from ${source})`,
+    namespace: flags.namespace ?? profile.namespace ?? 'default',
+    taskQueue: flags.taskQueue ?? (env['HOLDFAST_TASK_QUEUE'] || 'holdfast'),
+    ui: uiBase(flags.uiUrl ?? (env['HOLDFAST_TEMPORAL_UI'] || undefined), flags.uiUrl === undefined ? 'HOLDFAST_TEMPORAL_UI' : '--ui-url'),
+  };
+}
+
+function checkAddress(address: string, source: string): void {
+  const [, port] = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::(\d{1,5}))?$/.exec(address) ?? [undefined, 'none'];
+  if (port === 'none' || Number(port ?? 1) > 65_535 || Number(port ?? 1) < 1) {
+    throw new CliError('usage', `${source}: "${address}" is no address of a Temporal server; write host:port, such as localhost:7233, without a scheme`);
+  }
+}
+
+function uiBase(url: string | undefined, source: string): string | undefined {
+  if (url === undefined) return undefined;
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new CliError('usage', `${source}: "${url}" is no address of Temporal's UI; write for example http://localhost:8233`);
+  }
+  return url.replace(/\/+$/, '');
+}
+
+/** An open connection. Close it. */
+export class Session {
+  readonly client: Client;
+  readonly settings: ConnectionSettings;
+
+  private constructor(client: Client, settings: ConnectionSettings) {
+    this.client = client;
+    this.settings = settings;
+  }
+
+  /** @throws CliError `usage` or `unreachable`, within {@link CONNECT_TIMEOUT_MS} */
+  static async open(flags: ConnectionFlags, env: Env): Promise<Session> {
+    const settings = connectionSettings(flags, env);
+    try {
+      const connection = await Connection.connect(settings.options);
+      return new Session(new Client({ connection, namespace: settings.namespace }), settings);
+    } catch (error) {
+      const known = toCliError(error, settings);
+      // Before there is a connection, whatever went wrong is about reaching the server, unless it refused us.
+      throw known.code === 'failed' ? unreachable(settings, known.message, error) : known;
+    }
+  }
+
+  /** Runs calls that shall answer soon. @param timeoutMs - for all of them together @throws CliError */
+  async call<T>(fn: (client: Client) => Promise<T>, more: { workflowId?: string; timeoutMs?: number } = {}): Promise<T> {
+    try {
+      return await this.attempt(fn, more.timeoutMs);
+    } catch (error) {
+      throw toCliError(error, this.about(more.workflowId));
+    }
+  }
+
+  /** Like {@link call}, throwing what the client throws. */
+  attempt<T>(fn: (client: Client) => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
+    return this.client.connection.withDeadline(Date.now() + timeoutMs, () => fn(this.client));
+  }
+
+  about(workflowId?: string): ErrorSubject {
+    return { server: this.settings.server, namespace: this.settings.namespace, ...(workflowId === undefined ? {} : { workflowId }) };
+  }
+
+  /** Address of a workflow's page, where the UI is known. */
+  link(workflowId: string, runId: string | undefined): string | undefined {
+    const { ui, namespace } = this.settings;
+    if (ui === undefined) return undefined;
+    const parts = [namespace, 'workflows', workflowId, ...(runId === undefined ? [] : [runId, 'history'])];
+    return `${ui}/namespaces/${parts.map(encodeURIComponent).join('/')}`;
+  }
+
+  async close(): Promise<void> {
+    await this.client.connection.close();
+  }
+}

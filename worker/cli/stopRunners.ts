@@ -1,0 +1,136 @@
+/** `holdfast runner drain` and `holdfast runner cancel`: one runner by id, or many by selection. */
+import { createInterface } from 'node:readline/promises';
+import { userInfo } from 'node:os';
+import { WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
+import { cancelSignal, drainUpdate, type CancelMode } from '../../workflows/contract.ts';
+import { CliError, EXIT } from './exit.ts';
+import { waitForEnd, type RunnerEnd } from './followRunner.ts';
+import { selectRunners } from './listRunners.ts';
+import type { Output } from './output.ts';
+import type { Selection } from './selection.ts';
+import type { Session } from './session.ts';
+import { findRunner } from './startRunner.ts';
+import { toCliError } from './temporalErrors.ts';
+
+export interface StopOptions {
+  readonly action: 'drain' | 'cancel';
+  readonly mode: CancelMode;
+  readonly reason?: string;
+  /** Wait until the runners have ended. */
+  readonly wait?: boolean;
+  /** Do not ask. */
+  readonly yes?: boolean;
+}
+
+/** What became of the request for one runner. */
+interface Stopped {
+  readonly id: string;
+  readonly runId: string;
+  readonly accepted: boolean;
+  readonly mode: CancelMode;
+  readonly note?: string;
+  readonly end?: RunnerEnd;
+}
+
+/** More than these at once would only queue up at the server; waiting for more than that hits a namespace's poller limit. */
+const CONCURRENCY = 10;
+const MAX_SELECTED = 10_000;
+/** A worker that runs answers an update within this, in ms. */
+const UPDATE_TIMEOUT_MS = 5_000;
+
+/** @returns the status to exit with @throws CliError */
+export async function stopRunners(session: Session, output: Output, target: { id?: string; selection: Selection }, options: StopOptions): Promise<number> {
+  const { id, selection } = target;
+  const many = selection.set !== undefined || selection.query !== undefined;
+  if ((id === undefined) !== many) throw new CliError('usage', `name one runner, or select many with --set or --query; see "holdfast runner ${options.action} --help"`);
+  const runners = id === undefined ? await confirmed(session, output, selection, options) : [await findRunner(session, id)];
+  const results = await inTurns(runners, async ({ workflowId, runId }) => stopOne(session, workflowId, runId, options, id !== undefined));
+  if (id === undefined) output.result({ runners: results }, results.length === 0 ? ['no running runner matches'] : results.map((each) => describe(each, options.action)));
+  else output.result(results[0], results.map((each) => describe(each, options.action)));
+  return results.every((each) => each.accepted && !isBad(each.end)) ? EXIT.ok : EXIT.failed;
+}
+
+/** After a request to stop, `aborted` is what was asked for. */
+const isBad = (end: RunnerEnd | undefined): boolean => end !== undefined && !['succeeded', 'aborted', 'cancelled'].includes(end.outcome);
+
+async function stopOne(session: Session, workflowId: string, runId: string, options: StopOptions, alone: boolean): Promise<Stopped> {
+  const base = { id: workflowId, runId, mode: options.mode };
+  let note: string | undefined;
+  try {
+    note = await request(session, workflowId, options);
+  } catch (error) {
+    // One of many may have ended meanwhile, and its failure must not hide the others.
+    if (alone) throw error;
+    return { ...base, accepted: false, note: error instanceof Error ? error.message : String(error) };
+  }
+  const end = options.wait ? await waitForEnd(session, workflowId, runId, new AbortController().signal) : undefined;
+  return { ...base, accepted: true, ...(note === undefined ? {} : { note }), ...(end === undefined ? {} : { end }) };
+}
+
+async function request(session: Session, workflowId: string, options: StopOptions): Promise<string | undefined> {
+  const reason = options.reason ?? `${options.action} requested by ${user()} with holdfast`;
+  const handle = session.client.workflow.getHandle(workflowId);
+  if (options.action === 'drain') {
+    try {
+      // By name: the SDK's types have no place for an argument that may be left out.
+      await session.attempt(() => handle.executeUpdate<{ accepted: true }, [{ reason: string }]>(drainUpdate.name, { args: [{ reason }] }), UPDATE_TIMEOUT_MS);
+      return undefined;
+    } catch (error) {
+      if (error instanceof WorkflowUpdateFailedError) throw new CliError('failed', `${workflowId} refuses to drain: ${error.cause?.message ?? error.message}`, { cause: error });
+      if (!(error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)) throw toCliError(error, session.about(workflowId));
+    }
+  }
+  await session.call(() => handle.signal(cancelSignal, { mode: options.mode, reason }), { workflowId });
+  // An update is not kept before a worker has accepted it; a signal is.
+  return options.action === 'drain' ? 'no worker answered: the request is kept as a signal and takes effect once a worker runs' : undefined;
+}
+
+async function confirmed(session: Session, output: Output, selection: Selection, options: StopOptions): Promise<{ workflowId: string; runId: string }[]> {
+  const { rows, more } = await selectRunners(session, selection, MAX_SELECTED);
+  if (more) throw new CliError('usage', `more than ${MAX_SELECTED} runners match: narrow the selection with --query`);
+  if (rows.length > 0 && !options.yes) await confirm(output, `${options.action}${options.action === 'cancel' ? ` (${options.mode})` : ''} ${rows.length} runner${rows.length === 1 ? '' : 's'}: ${rows.slice(0, 5).map((row) => row.id).join(', ')}${rows.length > 5 ? ', …' : ''}`);
+  return rows.map((row) => ({ workflowId: row.id, runId: row.runId }));
+}
+
+async function confirm(output: Output, what: string): Promise<void> {
+  if (!output.terminal.interactive || output.json) throw new CliError('usage', `would ${what}; add --yes to do it`);
+  const questions = createInterface({ input: process.stdin, output: process.stderr });
+  const interrupted = new AbortController();
+  questions.once('SIGINT', () => interrupted.abort());
+  try {
+    output.note('confirm', what);
+    const answer = await questions.question('go on? [y/N] ', { signal: interrupted.signal });
+    if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('failed', 'nothing was done');
+  } catch (error) {
+    if (interrupted.signal.aborted) throw new CliError('interrupted', 'interrupted: nothing was done', { cause: error });
+    throw error;
+  } finally {
+    questions.close();
+  }
+}
+
+function describe(stopped: Stopped, action: 'drain' | 'cancel'): string {
+  const { end } = stopped;
+  if (!stopped.accepted) return `${stopped.id}: not accepted: ${stopped.note}`;
+  if (end !== undefined) return `${stopped.id}: ${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`;
+  return `${stopped.id}: ${action === 'drain' ? 'drain' : `cancel (${stopped.mode})`} ${stopped.note === undefined ? 'accepted' : `sent; ${stopped.note}`}`;
+}
+
+async function inTurns<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const left = items.entries();
+  await Promise.all(
+    Array.from({ length: CONCURRENCY }, async () => {
+      for (const [index, item] of left) results[index] = await run(item);
+    }),
+  );
+  return results;
+}
+
+function user(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'an unknown user'; // a container may run as a user id without an entry in /etc/passwd
+  }
+}
