@@ -21,23 +21,39 @@ export interface ReleaseInput {
 
 export interface Released {
   readonly answer: 'removed' | 'absent' | 'busy';
-  /** Tries of this activity, this one included. */
+  /** Tries for this runner, this one included; at least those of this activity. */
   readonly attempts: number;
   readonly runnerId?: number;
   readonly pod?: 'gone' | 'terminating';
 }
 
+/**
+ * Tries that were answered with a refusal, by runner. A retry that the workflow calls off while it backs off (the job has ended, by the
+ * runner's own word) leaves no trace in history; what is told to people as the number of tries is kept here, in this process.
+ */
+const refused = new Map<string, number>();
+const MAX_REFUSED = 20_000;
+
+function noteRefusal(key: string): void {
+  if (refused.size >= MAX_REFUSED) refused.delete(refused.keys().next().value ?? '');
+  refused.set(key, (refused.get(key) ?? 0) + 1);
+}
+
 /** Asks the CI server to remove the registration: the authority on whether a runner may go. */
 export async function release(ports: ActivityPorts, input: ReleaseInput): Promise<Released> {
+  const { runner } = input;
+  const named = 'name' in runner ? runner : { name: runnerName(runner.namePrefix, runner.identity) };
+  const key = `${input.credential}/${input.scope.name}/${named.name}`;
   try {
-    const { runner } = input;
-    const named = 'name' in runner ? runner : { name: runnerName(runner.namePrefix, runner.identity) };
     return await withHeartbeats(`removing the registration of ${named.name}`, async () => {
       const removal = await remove(ports.ciServers.get(input.credential), named, input);
       const pod = input.tearDown === undefined ? {} : { pod: await tearDown(ports, input.tearDown) };
-      return { ...removal, ...pod, attempts: activityInfo().attempt };
+      const attempts = Math.max(activityInfo().attempt, (refused.get(key) ?? 0) + 1);
+      refused.delete(key);
+      return { ...removal, ...pod, attempts };
     });
   } catch (error) {
+    noteRefusal(key);
     // An unknown refusal is no verdict on the runner: it is asked again.
     throw toFailure(error, input, false);
   }

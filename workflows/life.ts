@@ -90,9 +90,7 @@ export class RunnerLife {
   enter(phase: RunnerPhase, more: { outcome?: string; cause?: RunnerCause } = {}): void {
     if (phase === this.#phase) return;
     const first = this.phases.length === 0;
-    this.#phase = phase;
-    this.phases.push({ phase, at: new Date().toISOString() });
-    if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);
+    this.pass(phase);
     const { spec } = this;
     const { name } = this.runner;
     upsertSearchAttributes([
@@ -105,6 +103,13 @@ export class RunnerLife {
     ]);
     this.#publishedName = name;
     this.waitFor(undefined);
+  }
+
+  /** Notes a phase that was over by the time it was known: in the record, not worth an event. */
+  pass(phase: RunnerPhase): void {
+    this.#phase = phase;
+    this.phases.push({ phase, at: new Date().toISOString() });
+    if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);
   }
 
   /** Says what the life waits for, and until when (ms since the epoch). */
@@ -152,6 +157,8 @@ export class RunnerLife {
   }
 
   #becameIdle(): void {
+    // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands.
+    if (this.spec.ephemeral) return;
     delete this.runner.busySince;
     delete this.runner.jobDeadline;
     delete this.runner.job;

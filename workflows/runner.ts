@@ -123,7 +123,7 @@ function endFacts(
 async function replaceAfter(life: RunnerLife, { cause, afterMs, message }: Extract<EndDecision, { kind: 'replace' }>): Promise<void> {
   const lost = life.runner;
   life.waitFor(message, Date.now() + afterMs);
-  if (afterMs > 0) await condition(() => life.cancel !== undefined, { timeout: afterMs, summary: `${formatDuration(afterMs)} before another runner takes its place` });
+  if (afterMs > 0) await condition(() => life.cancel !== undefined, afterMs, { summary: `${formatDuration(afterMs)} before another runner takes its place` });
   if (life.cancel !== undefined) return;
   life.replaceRunner();
   life.replaced.push({ runnerName: lost.name ?? '', cause, replacedBy: '' });

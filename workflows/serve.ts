@@ -16,7 +16,7 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
     life.waitFor(busy ? 'its job to end' : 'a job', timeoutMs === undefined ? undefined : Date.now() + timeoutMs);
     const changed = () => over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline || mayContinueAsNew(life);
     if (timeoutMs === undefined) await condition(changed);
-    else await condition(changed, { timeout: Math.max(1, timeoutMs), summary: busy ? 'job timeout' : 'idle timeout' });
+    else await condition(changed, Math.max(1, timeoutMs), { summary: busy ? 'job timeout' : 'idle timeout' });
     if (mayContinueAsNew(life)) await continueAsNew<(input: RunnerInput, carried: CarriedLife) => Promise<unknown>>(input, life.carry());
     if (changed()) continue;
     if (busy) life.requestCancel({ mode: 'stop', reason: `its job ran for ${formatDuration(spec.timeouts.jobMs)}`, by: 'run_timeout' });

@@ -98,7 +98,7 @@ class Unregistration {
   }
 
   async #pause(ms: number, facts: UnregistrationFacts, summary: string): Promise<void> {
-    await condition(() => this.#changed(facts), { timeout: ms, summary });
+    await condition(() => this.#changed(facts), ms, { summary });
     if (this.#changed(facts) && this.#answer !== 'removed') this.#answer = undefined;
   }
 
@@ -138,6 +138,7 @@ class Unregistration {
       life.unregisterAttempts += attempts;
       if (runnerId !== undefined) runner.id = runnerId;
       this.#tornDown = pod === 'gone';
+      if (this.#tornDown) life.pass('TearingDown');
       this.#heard(answer, facts);
     } else if (called.kind === 'failed') {
       // Nothing is known of a registration, and the CI server does not say: that must not hold up the end of this life.

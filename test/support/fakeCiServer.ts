@@ -1,0 +1,90 @@
+import { CiServerError, type CiRunner, type CiServer, type CiServers, type RegisterRequest, type Registration, type Scope } from '../../activities/ports.ts';
+
+type Method = 'register' | 'find' | 'remove';
+interface Entry {
+  id: number;
+  name: string;
+  online: boolean;
+  busy: boolean;
+}
+
+/** A CI server in memory that answers as the test says. The adapters have tests of their own against the simulator. */
+export class FakeCiServer implements CiServer, CiServers {
+  readonly registrations = new Map<number, Entry>();
+  readonly calls: { method: Method; name?: string; id?: number }[] = [];
+  /** Answers of the next calls of a method, before the truth is told again; `repeat` goes on for ever. */
+  readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] = [];
+  /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */
+  lies = false;
+  #nextId = 1;
+
+  get(): CiServer {
+    return this;
+  }
+
+  async register(request: RegisterRequest): Promise<Registration> {
+    this.calls.push({ method: 'register', name: request.name });
+    this.#scripted('register');
+    if (request.mode === 'token') return { runnerName: request.name, env: { RUNNER_TOKEN: 'AAAA-SECRET-TOKEN' } };
+    if ([...this.registrations.values()].some((entry) => entry.name === request.name)) throw new CiServerError('name_taken', `Already exists - ${request.name}`, { status: 409 });
+    const id = this.connect(request.name, false);
+    return { runnerName: request.name, runnerId: id, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'SECRET-JIT-CONFIG' } };
+  }
+
+  async find(_scope: Scope, runner: { id?: number; name: string }): Promise<CiRunner | undefined> {
+    this.calls.push({ method: 'find', ...runner });
+    if (this.#scripted('find') !== undefined) return undefined;
+    const found = [...this.registrations.values()].find((entry) => (runner.id === undefined ? entry.name === runner.name : entry.id === runner.id));
+    return found && { ...found, labels: [] };
+  }
+
+  async remove(_scope: Scope, id: number): Promise<'removed' | 'absent'> {
+    this.calls.push({ method: 'remove', id });
+    const scripted = this.#scripted('remove');
+    if (scripted !== undefined) return scripted;
+    const entry = this.registrations.get(id);
+    if (entry === undefined) return 'absent';
+    if (entry.busy && !this.lies) throw busy(entry.name);
+    this.registrations.delete(id);
+    return 'removed';
+  }
+
+  // ------------------------------------------------------------------------------------------ what the test does
+
+  /** A runner registers itself (token), or is known (JIT) and offline until it connects. */
+  connect(name: string, online = true): number {
+    const existing = [...this.registrations.values()].find((entry) => entry.name === name);
+    if (existing !== undefined) {
+      existing.online = online;
+      return existing.id;
+    }
+    const id = this.#nextId++;
+    this.registrations.set(id, { id, name, online, busy: false });
+    return id;
+  }
+
+  setBusy(name: string, value: boolean): void {
+    for (const entry of this.registrations.values()) if (entry.name === name) entry.busy = value;
+  }
+
+  forget(name: string): void {
+    for (const entry of this.registrations.values()) if (entry.name === name) this.registrations.delete(entry.id);
+  }
+
+  count(method: Method): number {
+    return this.calls.filter((call) => call.method === method).length;
+  }
+
+  #scripted(method: Method): 'removed' | 'absent' | undefined {
+    const index = this.script.findIndex((step) => step.method === method);
+    const step = this.script[index];
+    if (step === undefined) return undefined;
+    if (step.repeat !== true) this.script.splice(index, 1);
+    if (step.answer instanceof Error) throw step.answer;
+    return step.answer;
+  }
+}
+
+export function busy(name = 'x'): CiServerError {
+  return new CiServerError('busy', `Bad request - Runner "${name}" is still running a job"`, { status: 422 });
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { podName } from '../../activities/compute/naming.ts';
+import type { Compute, PodListener, PodRequest, PodView, Registration, RunnerIdentity } from '../../activities/ports.ts';
+
+/**
+ * A compute in memory whose pods do what the test says. It stands in for a cluster only in tests of the workflow's own logic;
+ * every real compute has tests of its own.
+ */
+export class FakeCompute implements Compute {
+  readonly kind = 'process';
+  readonly pods = new Map<string, PodView>();
+  readonly secrets = new Map<string, Registration>();
+  readonly created: PodRequest[] = [];
+  readonly deletions: { name: string; gracePeriodSeconds: number | undefined; underJob: boolean; reason: string | undefined }[] = [];
+  /** Pods with a job running in them: what no deletion may hit without permission. */
+  readonly jobs = new Set<string>();
+  /** New pods tell online and busy by themselves, as under the supervisor. */
+  probes = true;
+  /** Events that the watcher does not get: only the waits' own re-sync is left. */
+  muted = false;
+  /** What a pod does when it is asked to go: `143`, say, at once; or nothing until the test ends it. */
+  onDelete: 'exit' | 'linger' = 'exit';
+  /** Thrown by the next calls of a method. */
+  readonly failures: { method: keyof Compute; error: Error }[] = [];
+  #listener: PodListener | undefined;
+
+  podName(identity: RunnerIdentity): string {
+    return podName(identity);
+  }
+
+  async readRegistration(identity: RunnerIdentity): Promise<Registration | undefined> {
+    return this.secrets.get(podName(identity));
+  }
+
+  async storeRegistration(identity: RunnerIdentity, registration: Registration): Promise<Registration> {
+    this.#failIfTold('storeRegistration');
+    const stored = this.secrets.get(podName(identity)) ?? registration;
+    this.secrets.set(podName(identity), stored);
+    return stored;
+  }
+
+  async createPod(request: PodRequest): Promise<PodView> {
+    this.#failIfTold('createPod');
+    const name = podName(request.identity);
+    const existing = this.pods.get(name);
+    if (existing !== undefined) return existing;
+    this.created.push(request);
+    const { workflowId } = request.identity;
+    const told = this.probes ? { online: false, busy: false } : {};
+    const pod: PodView = { name, uid: randomUUID(), workflowId, scheduled: false, createdAt: new Date().toISOString(), ended: false, gone: false, terminating: false, ...told };
+    this.#set(pod);
+    return pod;
+  }
+
+  async observe({ name, uid }: { name: string; uid?: string }): Promise<PodView | undefined> {
+    const pod = this.pods.get(name);
+    return uid === undefined || pod?.uid === uid ? pod : undefined;
+  }
+
+  async deletePod(pod: { name: string; uid: string }, options: { gracePeriodSeconds?: number; reason?: string } = {}): Promise<'gone' | 'terminating'> {
+    this.#failIfTold('deletePod');
+    const current = this.pods.get(pod.name);
+    if (current?.uid !== pod.uid) return 'gone';
+    this.deletions.push({ name: pod.name, gracePeriodSeconds: options.gracePeriodSeconds, underJob: this.jobs.has(pod.name), reason: options.reason });
+    if (current.ended || options.gracePeriodSeconds === 0) {
+      this.vanish(pod.name);
+      return 'gone';
+    }
+    this.change(pod.name, { terminating: true, terminationDeadline: new Date(Date.now() + 30_000).toISOString() });
+    if (this.onDelete === 'exit') {
+      setImmediate(() => {
+        this.end(pod.name, 143);
+        this.vanish(pod.name);
+      });
+    }
+    return 'terminating';
+  }
+
+  async deleteRegistration(identity: RunnerIdentity): Promise<void> {
+    this.secrets.delete(podName(identity));
+  }
+
+  async list(): Promise<PodView[]> {
+    return [...this.pods.values()];
+  }
+
+  async watch(listener: PodListener): Promise<{ stop(): Promise<void>; synced(): boolean }> {
+    this.#listener = listener;
+    for (const pod of this.pods.values()) listener.changed(pod, undefined);
+    listener.relisted(this.pods);
+    return {
+      stop: async () => {
+        if (this.#listener === listener) this.#listener = undefined;
+      },
+      synced: () => true,
+    };
+  }
+
+  // ------------------------------------------------------------------------------------------ what the test does
+
+  start(name: string): void {
+    const told = this.probes ? { online: true, busy: false } : {};
+    this.change(name, { scheduled: true, node: 'node-1', startedAt: new Date().toISOString(), ...told });
+  }
+
+  startJob(name: string): void {
+    this.jobs.add(name);
+    if (this.probes) this.change(name, { busy: true });
+  }
+
+  endJob(name: string): void {
+    this.jobs.delete(name);
+    if (this.probes) this.change(name, { busy: false });
+  }
+
+  end(name: string, code: number, more: Partial<PodView> & { oomKilled?: boolean } = {}): void {
+    const { oomKilled = false, ...fields } = more;
+    this.jobs.delete(name);
+    this.change(name, { ended: true, exit: { code, oomKilled }, ...fields });
+  }
+
+  vanish(name: string): void {
+    const last = this.pods.get(name);
+    if (last === undefined) return;
+    this.jobs.delete(name);
+    this.pods.delete(name);
+    this.#emit({ ...last, ended: true, gone: true }, last);
+  }
+
+  change(name: string, fields: Partial<PodView>): void {
+    const last = this.pods.get(name);
+    if (last !== undefined) this.#set({ ...last, ...fields });
+  }
+
+  #set(pod: PodView): void {
+    const last = this.pods.get(pod.name);
+    this.pods.set(pod.name, pod);
+    this.#emit(pod, last);
+  }
+
+  #emit(pod: PodView, last: PodView | undefined): void {
+    if (!this.muted) this.#listener?.changed(pod, last);
+  }
+
+  #failIfTold(method: keyof Compute): void {
+    const index = this.failures.findIndex((failure) => failure.method === method);
+    if (index < 0) return;
+    const [told] = this.failures.splice(index, 1);
+    throw told?.error ?? new Error('no failure');
+  }
+}

@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, Worker, bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
+import type { CiServers, Compute } from '../../activities/ports.ts';
+import { HoldfastPlugin, workflowsPath } from '../../worker/plugin.ts';
+import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../workflows/contract.ts';
+import { until } from './until.ts';
+
+Runtime.install({ logger: new DefaultLogger('ERROR') });
+
+let bundle: Promise<WorkflowBundle> | undefined;
+
+/** A worker of this test's own on the real Temporal server, with the real workflows, activities and watcher over the given ports. */
+export interface HoldfastWorld {
+  readonly client: Client;
+  readonly taskQueue: string;
+  start(input?: Partial<RunnerInput>, workflowId?: string): Promise<RunnerRun>;
+  /** Stops the worker; `resume` starts another. */
+  suspend(): Promise<void>;
+  resume(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface RunnerRun {
+  readonly handle: WorkflowHandle;
+  result(): Promise<RunnerResult>;
+  status(): Promise<RunnerStatus>;
+  /** Awaits a status that the condition likes. */
+  reaches(what: string, like: (status: RunnerStatus) => boolean): Promise<RunnerStatus>;
+  /** Name of the present pod, once there is one. */
+  pod(): Promise<string>;
+}
+
+/** Waits short enough for a test; production's are pinned by a table of their own. */
+export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', stopPatience: '500ms' } as const;
+
+export async function holdfastWorld(address: string, ports: { compute: Compute; ciServers: CiServers }): Promise<HoldfastWorld> {
+  const taskQueue = `test-${randomUUID().slice(0, 8)}`;
+  const connection = await Connection.connect({ address });
+  const client = new Client({ connection });
+  const native = await NativeConnection.connect({ address });
+  bundle ??= bundleWorkflowCode({ workflowsPath: workflowsPath(), logger: new DefaultLogger('ERROR') });
+  let running: { worker: Worker; done: Promise<void> } | undefined;
+
+  const world: HoldfastWorld = {
+    client,
+    taskQueue,
+    async start(input = {}, workflowId = `runner-${randomUUID().slice(0, 8)}`) {
+      const full: RunnerInput = { organization: 'acme', ...input, intervals: { ...SHORT_INTERVALS, ...input.intervals } };
+      const handle = await client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue, args: [full] });
+      return runnerRun(handle);
+    },
+    async suspend() {
+      running?.worker.shutdown();
+      await running?.done;
+      running = undefined;
+    },
+    async resume() {
+      const plugin = new HoldfastPlugin({ ...ports, ciQueues: [{ credential: 'default' }] });
+      const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: await (bundle as Promise<WorkflowBundle>), plugins: [plugin] });
+      running = { worker, done: worker.run() };
+    },
+    async close() {
+      await world.suspend();
+      await native.close();
+      await connection.close();
+    },
+  };
+  await world.resume();
+  return world;
+}
+
+function runnerRun(handle: WorkflowHandle): RunnerRun {
+  const run: RunnerRun = {
+    handle,
+    result: async () => (await handle.result()) as RunnerResult,
+    status: async () => await handle.query(statusQuery),
+    reaches: async (what, like) => {
+      let last: RunnerStatus | undefined;
+      await until(`runner to reach: ${what}`, async () => like((last = await run.status())), () => JSON.stringify(last));
+      return last as RunnerStatus;
+    },
+    pod: async () => (await run.reaches('a pod', (status) => status.pod !== undefined)).pod as string,
+  };
+  return run;
+}

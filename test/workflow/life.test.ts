@@ -1,0 +1,271 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { describeWithLab } from '../support/lab.ts';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
+import { ciEventSignal } from '../../workflows/contract.ts';
+
+await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
+  let compute: FakeCompute;
+  let ci: FakeCiServer;
+  let world: HoldfastWorld;
+
+  beforeEach(async () => {
+    compute = new FakeCompute();
+    ci = new FakeCiServer();
+    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+  });
+  afterEach(async () => await world.close());
+
+  /** Nothing of the runner is left anywhere. */
+  function expectNothingLeft(): void {
+    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+    expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
+  }
+
+  /** GitHub's side of an ephemeral runner's job: busy, then gone. */
+  async function runJob(run: RunnerRun, pod: string): Promise<void> {
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.setBusy(runnerName, true);
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    ci.forget(runnerName);
+    compute.endJob(pod);
+    compute.end(pod, 0);
+  }
+
+  test('an ephemeral runner: every phase, no call to unregister, nothing left', async () => {
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    await runJob(run, pod);
+    const result = await run.result();
+    expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, unregisterAttempts: 0, replaced: [] });
+    expect(result.phases.map((entry) => entry.phase)).toEqual(['Provisioning', 'Idle', 'Busy', 'TearingDown', 'Gone']);
+    expect(ci.calls.map((call) => call.method)).toEqual(['register']);
+    expectNothingLeft();
+  });
+
+  test('a pod that does not tell: the CI server is asked until the runner is online, and its own removal is believed', async () => {
+    compute.probes = false;
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Registering', (status) => status.phase === 'Registering');
+    ci.connect(runnerName);
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.forget(runnerName);
+    compute.end(pod, 0);
+    const result = await run.result();
+    expect(result.outcome).toBe('succeeded');
+    expect(result.phases.map((entry) => entry.phase)).toEqual(['Provisioning', 'Registering', 'Idle', 'Unregistering', 'TearingDown', 'Gone']);
+    expectNothingLeft();
+  });
+
+  test('a static runner serves many jobs, and is drained while busy: asked again until its job has ended', async () => {
+    const run = await world.start({ ephemeral: false });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.connect(runnerName);
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    compute.endJob(pod);
+    await run.reaches('Idle again', (status) => status.phase === 'Idle');
+    compute.startJob(pod);
+    ci.setBusy(runnerName, true);
+    await run.reaches('Busy again', (status) => status.phase === 'Busy');
+    await run.handle.executeUpdate('drain', { args: [{ reason: 'node maintenance' }] });
+    await run.reaches('several refusals', () => ci.count('remove') >= 3);
+    expect(compute.deletions).toEqual([]);
+    ci.setBusy(runnerName, false);
+    compute.endJob(pod);
+    const result = await run.result();
+    expect(result.outcome).toBe('succeeded');
+    expect(result.unregisterAttempts).toBeGreaterThanOrEqual(3);
+    expectNothingLeft();
+  });
+
+  test('cancel stop while busy: unregister is tried, then the pod is stopped gracefully, and the registration handed on', async () => {
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.setBusy(runnerName, true);
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    await run.handle.signal('cancel', { reason: 'superseded by hand' });
+    const result = await run.result();
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('superseded by hand') });
+    expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined, underJob: true });
+    // GitHub frees the dead runner later; until then somebody goes on trying.
+    ci.setBusy(runnerName, false);
+    const deregistration = await world.client.workflow.getHandle(result.deregistration ?? '').result();
+    expect(deregistration).toMatchObject({ outcome: 'removed' });
+    expect(ci.registrations.size).toBe(0);
+  });
+
+  test('a stronger cancel upgrades; a weaker one never downgrades', async () => {
+    compute.onDelete = 'linger';
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.setBusy(runnerName, true);
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    await run.handle.signal('cancel', { mode: 'drain', reason: 'first' });
+    await run.reaches('Draining', (status) => status.phase === 'Draining');
+    expect(compute.deletions).toEqual([]);
+    await run.handle.signal('cancel', { mode: 'stop', reason: 'second' });
+    await run.reaches('a graceful stop', () => compute.deletions.length === 1);
+    await run.handle.signal('cancel', { mode: 'drain', reason: 'third' });
+    await run.handle.signal('cancel', { mode: 'force', reason: 'fourth' });
+    const result = await run.result();
+    expect(compute.deletions.map((deletion) => deletion.gracePeriodSeconds).slice(0, 2)).toEqual([undefined, 0]);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('fourth') });
+  });
+
+  test('plain cancellation is a stop, and the only thing that ends the workflow Cancelled', async () => {
+    const run = await world.start();
+    compute.start(await run.pod());
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    await run.handle.cancel();
+    await expect(run.result()).rejects.toThrow('Workflow execution cancelled');
+    expect((await run.handle.describe()).status.name).toBe('CANCELLED');
+    expectNothingLeft();
+  });
+
+  test('a pod that vanishes while idle is replaced under a new name, and the old registration removed', async () => {
+    const run = await world.start();
+    const first = await run.pod();
+    compute.start(first);
+    const { runnerName: lost } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    compute.vanish(first);
+    const second = (await run.reaches('the second pod', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== first)).pod ?? '';
+    compute.start(second);
+    await runJob(run, second);
+    const result = await run.result();
+    expect(result).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: result.runnerName }] });
+    expect(result.runnerName).not.toBe(lost);
+    expectNothingLeft();
+  });
+
+  test.each([
+    ['fail', { outcome: 'errored', cause: 'evicted', attempt: 1 }],
+    ['replace', { outcome: 'succeeded', attempt: 2 }],
+  ] as const)('a busy runner that is evicted: onEviction %s', async (onEviction, expected) => {
+    const run = await world.start({ onEviction });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.setBusy(runnerName, true);
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    compute.end(pod, 143, { terminating: true, disruption: 'EvictionByEvictionAPI' });
+    if (onEviction === 'replace') {
+      const second = (await run.reaches('the second pod', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod)).pod ?? '';
+      compute.start(second);
+      await runJob(run, second);
+    }
+    expect(await run.result()).toMatchObject(expected);
+  });
+
+  test.each([
+    [{ code: 7 }, { outcome: 'errored', cause: 'runner_deprecated' }],
+    [{ code: 3 }, { outcome: 'failed', exitCode: 3 }],
+    [{ code: 137, oomKilled: true }, { outcome: 'failed', cause: 'oom_killed' }],
+  ])('a runner that ends with %p', async ({ code, ...more }, expected) => {
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    compute.end(pod, code, more);
+    expect(await run.result()).toMatchObject({ ...expected, attempt: 1 });
+    expectNothingLeft();
+  });
+
+  test.each([
+    ['an image that cannot be pulled', { scheduled: true, problem: { kind: 'invalid_image', message: 'couldn’t parse image name', since: new Date().toISOString() } }, {}, 'image_pull'],
+    ['no node', { unschedulable: '0/3 nodes are available' }, { podUnscheduled: '300ms' }, 'unschedulable'],
+    ['a container that does not start', { scheduled: true }, { podUnscheduled: '200ms', podPending: '400ms' }, 'pending_timeout'],
+    ['a runner that never comes online', { scheduled: true, startedAt: new Date().toISOString() }, { podUnscheduled: '200ms', registration: '300ms' }, 'never_registered'],
+  ] as const)('%s ends errored, and leaves nothing', async (_what, fields, timeouts, cause) => {
+    const run = await world.start({ timeouts });
+    compute.change(await run.pod(), { ...fields, ...(cause === 'never_registered' ? { startedAt: new Date().toISOString() } : {}) });
+    expect(await run.result()).toMatchObject({ outcome: 'errored', cause });
+    expectNothingLeft();
+  });
+
+  test('a job event makes a silent pod busy; events about others and late ones change nothing', async () => {
+    compute.probes = false;
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Registering', (status) => status.phase === 'Registering');
+    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 1, runnerName: 'somebody-else' });
+    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' });
+    expect(await run.reaches('Busy', (status) => status.phase === 'Busy')).toMatchObject({ job: 'build (42)' });
+    ci.forget(runnerName);
+    await run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
+    compute.end(pod, 0);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded', unregisterAttempts: 0 });
+    expectNothingLeft();
+  });
+
+  test('the job timeout ends a runner by graceful stop; extendDeadline moves it', async () => {
+    const run = await world.start({ timeouts: { jobTimeout: '700ms' } });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.setBusy(runnerName, true);
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    await run.handle.executeUpdate('extendDeadline', { args: [{ by: '1s' }] });
+    const before = Date.now();
+    const result = await run.result();
+    expect(Date.now() - before).toBeGreaterThan(700);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
+    expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined });
+  });
+
+  test('an idle timeout drains the runner', async () => {
+    const run = await world.start({ timeouts: { idle: '200ms' } });
+    compute.start(await run.pod());
+    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'idle_timeout' });
+    expectNothingLeft();
+  });
+
+  test('bad input fails at once and names every field', async () => {
+    const run = await world.start({ organization: 'a', repository: 'b/c', labels: [], nonsense: 1 } as never);
+    await expect(run.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringMatching(/labels .*nonsense|nonsense .*labels/) } });
+    expect(compute.created).toEqual([]);
+  });
+
+  test('with every event and signal lost, the waits’ own re-sync reaches the same end', async () => {
+    compute.muted = true;
+    const run = await world.start({ intervals: { resync: '1s' } });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.forget(runnerName);
+    compute.end(pod, 0);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    expectNothingLeft();
+  });
+
+  test('what vanished while no worker watched is found by the next one', async () => {
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    await world.suspend();
+    compute.vanish(pod);
+    await world.resume();
+    await run.reaches('the second runner', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod);
+    await run.handle.signal('cancel');
+    await run.result();
+    expectNothingLeft();
+  });
+
+});
