@@ -1,10 +1,29 @@
 /** Can runners be made where the settings say? */
 import { accessSync, constants, mkdirSync } from 'node:fs';
+import type { KubeConfigSource } from '../activities/compute/kubernetes/kubeConfig.ts';
 import { oneLine, type HoldfastConfig } from './config.ts';
 import type { Finding } from './finding.ts';
 
+type ComputeConfig<K> = Extract<HoldfastConfig['compute'], { kind: K }>;
+
 export async function checkCompute({ compute }: HoldfastConfig): Promise<Finding[]> {
-  return compute.kind === 'process' ? [checkStateDir(compute.stateDir)] : [];
+  return compute.kind === 'process' ? [checkStateDir(compute.stateDir)] : await checkCluster(compute);
+}
+
+/** The settings of the worker in the words of the Kubernetes adapter. */
+export function kubeConfigSource({ kubeconfig, context }: ComputeConfig<'kubernetes'>): KubeConfigSource {
+  return { ...(kubeconfig !== undefined && { path: kubeconfig }), ...(context !== undefined && { context }) };
+}
+
+async function checkCluster(compute: ComputeConfig<'kubernetes'>): Promise<Finding[]> {
+  const { loadKubeConfig } = await import('../activities/compute/kubernetes/kubeConfig.ts');
+  try {
+    const kubeConfig = loadKubeConfig(kubeConfigSource(compute));
+    return [{ level: 'ok', what: `Kubernetes cluster at ${kubeConfig.getCurrentCluster()?.server}` }];
+  } catch (error) {
+    const setting = compute.context === undefined ? 'HOLDFAST_KUBECONFIG' : 'HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT';
+    return [{ level: 'error', what: `${setting}: ${oneLine(error)}`, fix: 'set HOLDFAST_KUBECONFIG to a kubeconfig file that has the context, or HOLDFAST_COMPUTE=process to do without a cluster' }];
+  }
 }
 
 function checkStateDir(stateDir: string): Finding {

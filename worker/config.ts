@@ -4,7 +4,7 @@ import type { Credentials } from '../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../activities/compute/process/podFolder.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
-import { settings, type SettingName, type Settings } from './settings.ts';
+import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND, settings, type SettingName, type Settings } from './settings.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -18,6 +18,7 @@ export interface HoldfastConfig {
     | {
         readonly kind: 'kubernetes';
         readonly namespace: string | undefined;
+        readonly allNamespaces: boolean;
         readonly kubeconfig: string | undefined;
         readonly context: string | undefined;
         readonly image: string;
@@ -89,10 +90,11 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
         ? {
             kind: 'kubernetes',
             namespace: s.HOLDFAST_KUBERNETES_NAMESPACE,
+            allNamespaces: s.HOLDFAST_ALL_NAMESPACES === 'true',
             kubeconfig: s.HOLDFAST_KUBECONFIG,
             context: s.HOLDFAST_KUBE_CONTEXT,
             image: s.HOLDFAST_RUNNER_IMAGE,
-            command: s.HOLDFAST_RUNNER_COMMAND,
+            command: s.HOLDFAST_RUNNER_COMMAND ?? (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
           }
         : { kind: 'process', stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set), command: s.HOLDFAST_RUNNER_COMMAND },
     credentials: read.credentials,

@@ -4,6 +4,7 @@ import { createProcessCompute } from '../activities/compute/process/processCompu
 import type { CiServers, Compute } from '../activities/ports.ts';
 import type { Logger } from 'pino';
 import { ciQueuesOf } from './ciQueues.ts';
+import { kubeConfigSource } from './computeCheck.ts';
 import type { CiQueue } from './companions.ts';
 import type { HoldfastConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
@@ -21,19 +22,35 @@ export interface PortsOptions {
 }
 
 export async function createPorts(config: HoldfastConfig, { logger, metrics }: PortsOptions): Promise<Ports> {
+  const { compute, close } = await createCompute(config, logger.child({ component: 'compute' }), metrics);
   const ciServers = createCiServers(config.credentials, { logger: logger.child({ component: 'ci' }), onRequest: metrics.ciRequest });
   return {
-    compute: await createCompute(config.compute, logger),
+    compute,
     ciServers,
     ciQueues: ciQueuesOf(config.credentials),
-    close: async () => await ciServers.close(),
+    async close() {
+      await Promise.all([ciServers.close(), close?.()]);
+    },
   };
 }
 
-async function createCompute(compute: HoldfastConfig['compute'], logger: Logger): Promise<Compute> {
-  const log = logger.child({ component: 'compute' });
+async function createCompute({ compute, installation }: HoldfastConfig, logger: Logger, metrics: Metrics): Promise<{ compute: Compute; close?: () => Promise<void> }> {
   if (compute.kind === 'process') {
-    return createProcessCompute({ stateDir: compute.stateDir, logger: log, ...(compute.command && { command: compute.command }) });
+    return { compute: createProcessCompute({ stateDir: compute.stateDir, logger, ...(compute.command && { command: compute.command }) }) };
   }
-  throw new Error('HOLDFAST_COMPUTE=kubernetes is not in this build yet: set HOLDFAST_COMPUTE=process');
+  // Loaded where it is needed: the Kubernetes client takes most of a second.
+  const [{ createKubernetesCompute }, { loadKubeConfig }] = await Promise.all([
+    import('../activities/compute/kubernetes/kubernetes.ts'),
+    import('../activities/compute/kubernetes/kubeConfig.ts'),
+  ]);
+  const kubernetes = createKubernetesCompute({
+    kubeConfig: loadKubeConfig(kubeConfigSource(compute)),
+    ...(compute.namespace !== undefined && { namespace: compute.namespace }),
+    allNamespaces: compute.allNamespaces,
+    installation,
+    pod: { image: compute.image, ...(compute.command && { command: compute.command }) },
+    logger,
+    onRequest: metrics.kubernetesRequest,
+  });
+  return { compute: kubernetes, close: async () => await kubernetes.close() };
 }

@@ -108,9 +108,9 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
 
   connection = await connect(config, logger, stop.signal);
   onClose(async () => await connection?.close());
+  await check(config, connection, logger);
   const ports = await createPorts(config, { logger, metrics });
   onClose(async () => await ports.close());
-  await check(config, connection, logger);
 
   plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion });
   const worker = await Worker.create(workerOptions(config, connection, plugin));

@@ -15,7 +15,9 @@ import {
 } from './settingTypes.ts';
 
 /** The image of GitHub's own runner that pods get when the runner names none. Pinned: GitHub retires old versions, we choose when. */
-export const RUNNER_IMAGE = 'ghcr.io/actions/actions-runner:2.335.1';
+export const RUNNER_IMAGE = 'ghcr.io/actions/actions-runner:2.338.0';
+/** That image has no entry point of its own (https://github.com/actions/runner/blob/main/images/Dockerfile). */
+export const RUNNER_IMAGE_COMMAND = ['/home/runner/run.sh'] as const;
 
 export const settings = z.object({
   // ------------------------------------------------------------------------------------------------ what runs where
@@ -24,13 +26,14 @@ export const settings = z.object({
   HOLDFAST_INSTALLATION: dnsLabel.prefault('holdfast').describe('Names this installation: the value of the label that marks its pods and Secrets. Two installations that share a Kubernetes namespace need two names.'),
 
   // -------------------------------------------------------------------------------------------- compute: kubernetes
-  HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the worker\'s own namespace in a cluster, else the context\'s, else `default`.'),
+  HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the context\'s (in a cluster: the worker\'s own), else `default`.'),
+  HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false').prefault('false').describe('`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole).'),
   HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: `KUBECONFIG`, else `~/.kube/config`, else the pod\'s service account.'),
   HOLDFAST_KUBE_CONTEXT: text.optional().describe('Context of the kubeconfig. Default: its current one.'),
   HOLDFAST_RUNNER_IMAGE: text.prefault(RUNNER_IMAGE).describe('Image of the runner container where the runner names none.'),
 
   // ----------------------------------------------------------------------------------------------- compute: process
-  HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the image\'s own command is the default.'),
+  HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image\'s own, and `/home/runner/run.sh` for the default image.'),
   HOLDFAST_STATE_DIR: text.optional().describe('Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`, and in it `processes`.'),
 
   // ------------------------------------------------------------------------------------------- CI server credentials

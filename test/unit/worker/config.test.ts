@@ -32,10 +32,11 @@ describe('configuration', () => {
       compute: {
         kind: 'kubernetes',
         namespace: undefined,
+        allNamespaces: false,
         kubeconfig: undefined,
         context: undefined,
-        image: 'ghcr.io/actions/actions-runner:2.335.1',
-        command: undefined,
+        image: 'ghcr.io/actions/actions-runner:2.338.0',
+        command: ['/home/runner/run.sh'],
       },
       http: { host: '0.0.0.0', port: 8080 },
       webhookSecrets: undefined,
@@ -116,6 +117,10 @@ describe('configuration', () => {
     ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
   ])('an address may be %s', (value, expected) => {
     expect(loadConfig({ ...GOOD, HOLDFAST_HTTP_ADDRESS: value }).http).toEqual(expected);
+  });
+
+  test('an image of your own brings its own command', () => {
+    expect(loadConfig({ ...GOOD, HOLDFAST_RUNNER_IMAGE: 'runner:mine' }).compute).toMatchObject({ image: 'runner:mine', command: undefined });
   });
 
   test('an empty value counts as not set', () => {
