@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { CoreV1Api, PatchStrategy, setHeaderOptions, type KubeConfig, type V1ContainerState, type V1PodStatus } from '@kubernetes/client-node';
+import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
+import { createKubernetesCompute, type KubernetesCompute, type KubernetesComputeOptions } from '../../activities/compute/kubernetes/kubernetes.ts';
+import type { PodRef, PodRequest, RunnerIdentity } from '../../activities/ports.ts';
+import type { ComputeContractHarness } from './computeContract.ts';
+import { until } from './until.ts';
+
+export interface KubernetesHarness extends ComputeContractHarness {
+  readonly compute: KubernetesCompute;
+  readonly second: KubernetesCompute;
+  readonly kubeConfig: KubeConfig;
+  readonly namespace: string;
+  readonly core: CoreV1Api;
+  /** What the compute logged. */
+  readonly log: { level: 'info' | 'warn'; fields: object; message: string }[];
+  /** One more instance over the same state. */
+  instance(options?: Partial<KubernetesComputeOptions>): KubernetesCompute;
+  /** Merges into the pod's status, as a kubelet would. */
+  patchStatus(pod: PodRef, status: V1PodStatus): Promise<void>;
+}
+
+/** A node that no kubelet plays: pods are bound to it, and the harness writes their status. */
+const NODE = 'contract-node';
+/** No scheduler goes by this name, so that no real node of the same lab gets the pods. */
+const SCHEDULER = 'contract';
+
+/** Kubernetes compute in a namespace of its own, on an API server without nodes. */
+export async function startKubernetesHarness(kubeconfig: string): Promise<KubernetesHarness> {
+  const kubeConfig = loadKubeConfig({ path: kubeconfig });
+  const core = kubeConfig.makeApiClient(CoreV1Api);
+  const namespace = `contract-${randomUUID().slice(0, 8)}`;
+  await core.createNamespace({ body: { metadata: { name: namespace } } });
+  await until('the namespace has its service account', async () =>
+    (await core.listNamespacedServiceAccount({ namespace })).items.some(({ metadata }) => metadata?.name === 'default'));
+  const log: KubernetesHarness['log'] = [];
+  const instances: KubernetesCompute[] = [];
+  const instance = (options: Partial<KubernetesComputeOptions> = {}): KubernetesCompute => {
+    const compute = createKubernetesCompute({
+      kubeConfig,
+      namespace,
+      installation: 'contract',
+      pod: { image: 'busybox' },
+      logger: {
+        info: (fields, message) => log.push({ level: 'info', fields, message }),
+        warn: (fields, message) => log.push({ level: 'warn', fields, message }),
+      },
+      ...options,
+    });
+    instances.push(compute);
+    return compute;
+  };
+
+  async function patchStatus({ name }: PodRef, status: V1PodStatus): Promise<void> {
+    await core.patchNamespacedPodStatus({ name, namespace, body: { status } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+  }
+
+  async function vanish({ name, uid }: PodRef): Promise<void> {
+    await core.deleteNamespacedPod({ name, namespace, body: { gracePeriodSeconds: 0, preconditions: { uid } } }).catch((error: { code?: number }) => {
+      if (error.code !== 404) throw error;
+    });
+  }
+
+  return {
+    compute: instance(),
+    second: instance(),
+    kubeConfig,
+    namespace,
+    core,
+    log,
+    instance,
+    patchStatus,
+    newIdentity: (): RunnerIdentity => ({ workflowId: `runner-${randomUUID()}`, firstRunId: randomUUID(), attempt: 1 }),
+    request: (identity): PodRequest => ({
+      identity,
+      template: { spec: { schedulerName: SCHEDULER } },
+      labels: { 'holdfast.dev/set': 'test' },
+      terminationGracePeriodSeconds: 20,
+    }),
+    async makeRunning(pod) {
+      await core.createNamespacedPodBinding({ name: pod.name, namespace, body: { metadata: { name: pod.name }, target: { apiVersion: 'v1', kind: 'Node', name: NODE } } });
+      await patchStatus(pod, { phase: 'Running', containerStatuses: [runnerStatus({ running: { startedAt: now() } }, true)] });
+    },
+    async end(pod, exitCode) {
+      const terminated = { exitCode, startedAt: now(), finishedAt: now(), reason: exitCode === 0 ? 'Completed' : 'Error' };
+      await patchStatus(pod, { phase: exitCode === 0 ? 'Succeeded' : 'Failed', containerStatuses: [runnerStatus({ terminated }, false)] });
+    },
+    vanish,
+    finishTermination: vanish,
+    async close() {
+      for (const compute of instances) await compute.close();
+      await core.deleteNamespace({ name: namespace });
+    },
+  };
+}
+
+function runnerStatus(state: V1ContainerState, running: boolean): NonNullable<V1PodStatus['containerStatuses']>[number] {
+  return { name: 'runner', image: 'busybox', imageID: '', ready: running, started: running, restartCount: 0, state };
+}
+
+/** As the kubelet writes times: whole seconds. */
+function now(): Date {
+  return new Date(Math.floor(Date.now() / 1000) * 1000);
+}
