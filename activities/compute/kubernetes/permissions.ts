@@ -1,0 +1,97 @@
+/** What the worker must be allowed to do, whether it is, and what to run if it is not. */
+import type { KubeConfig } from '@kubernetes/client-node';
+import { stringify } from 'yaml';
+import { ApiServer } from './apiServer.ts';
+import { toComputeError } from './errors.ts';
+
+/** The least privilege: every verb is used, and none is missing. deploy/rbac.yaml says the same. */
+export const requiredPermissions = {
+  pods: ['create', 'get', 'list', 'watch', 'delete'],
+  secrets: ['create', 'get', 'delete'],
+} as const;
+
+export interface Permission {
+  readonly resource: string;
+  readonly verb: string;
+}
+
+export interface PermissionReport {
+  /** Who the API server takes this process for. */
+  readonly user: string;
+  readonly missing: readonly Permission[];
+  /** A shell command that an administrator can run as it is; absent when nothing is missing. */
+  readonly fix?: string;
+}
+
+const ROLE = 'holdfast-worker';
+
+interface SelfSubjectReview {
+  readonly status?: { readonly userInfo?: { readonly username?: string } };
+}
+interface SelfSubjectAccessReview {
+  readonly status?: { readonly allowed?: boolean };
+}
+
+/**
+ * Asks the API server itself, which knows of every authorizer.
+ * @param namespace `undefined`: all namespaces
+ * @throws ComputeError `unavailable` when it is not reached, `forbidden` when it does not take the credentials
+ */
+export async function checkPermissions(kubeConfig: KubeConfig, namespace: string | undefined): Promise<PermissionReport> {
+  const api = new ApiServer(kubeConfig, { connections: 4 });
+  try {
+    const [user, answers] = await Promise.all([whoAmI(api), Promise.all(permissions().map((each) => isAllowed(api, each, namespace)))]);
+    const missing = permissions().filter((_, index) => !answers[index]);
+    return missing.length === 0 ? { user, missing } : { user, missing, fix: permissionFix(user, namespace) };
+  } catch (error) {
+    throw toComputeError(error, 'ask the API server for our permissions');
+  } finally {
+    await api.close();
+  }
+}
+
+/** A command that grants all of {@link requiredPermissions}, and no more, to this user. Pure. */
+export function permissionFix(user: string, namespace: string | undefined): string {
+  const kind = namespace === undefined ? 'ClusterRole' : 'Role';
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const metadata = { name: ROLE, ...(namespace === undefined ? {} : { namespace }) };
+  const rules = Object.entries(requiredPermissions).map(([resource, verbs]) => ({ apiGroups: [''], resources: [resource], verbs: [...verbs] }));
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name: ROLE };
+  const role = stringify({ apiVersion, kind, metadata, rules });
+  const binding = stringify({ apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects: [subjectOf(user)] });
+  return `kubectl apply -f - <<'END'\n${role}---\n${binding}END`;
+}
+
+function permissions(): Permission[] {
+  return Object.entries(requiredPermissions).flatMap(([resource, verbs]) => verbs.map((verb) => ({ resource, verb })));
+}
+
+async function whoAmI(api: ApiServer): Promise<string> {
+  const review = await api.call<SelfSubjectReview>({
+    verb: 'create',
+    resource: 'selfsubjectreviews',
+    path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+  });
+  return review.status?.userInfo?.username ?? 'unknown';
+}
+
+async function isAllowed(api: ApiServer, { resource, verb }: Permission, namespace: string | undefined): Promise<boolean> {
+  const review = await api.call<SelfSubjectAccessReview>({
+    verb: 'create',
+    resource: 'selfsubjectaccessreviews',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { resource, verb, ...(namespace === undefined ? {} : { namespace }) } },
+    },
+  });
+  return review.status?.allowed === true;
+}
+
+function subjectOf(user: string): object {
+  const [, account, namespace, name] = /^system:(serviceaccount):([^:]+):([^:]+)$/.exec(user) ?? [];
+  if (account) return { kind: 'ServiceAccount', name, namespace };
+  return { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user };
+}
