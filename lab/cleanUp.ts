@@ -1,15 +1,20 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { lstat, readdir, readFile, readlink, rm, rmdir } from 'node:fs/promises';
 import { basename, join, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { removeCgroups } from './cgroups.ts';
 import type { Lab } from './component.ts';
 import { cniNetworkName, runFolder } from './nodeFiles.ts';
 import { removeBridge } from './podNetwork.ts';
+import { accepts } from './probe.ts';
 import { processStartTime, stopProcess } from './process.ts';
+import { restoreSysctls } from './sysctls.ts';
 import { BINARIES } from './versions.ts';
 
 const OURS = new Set<string>([...Object.keys(BINARIES), 'containerd-shim-runc-v2']);
+
+/** What kubelet, shim and CNI make wherever their own folders are; another node's are not empty. The inner ones first. */
+const FIXED_FOLDERS = ['/run/containerd/s', '/run/containerd', '/var/lib/kubelet/device-plugins', '/var/lib/kubelet', '/var/lib/cni/results', '/var/log/containers'];
 
 /**
  * Removes what a real node leaves outside of its processes: pods' processes, shims, mounts, network namespaces, the bridge,
@@ -30,19 +35,29 @@ export async function cleanUp(lab: Lab): Promise<void> {
     const target = await readlink(join('/var/log/containers', name)).catch(() => '');
     return target.startsWith(lab.dir + sep);
   });
+  for (const folder of FIXED_FOLDERS) {
+    await removeMatching(folder, async (name) => isAbandonedSocket(join(folder, name)));
+    await removeIfEmpty(folder);
+  }
+  if (lab.record.sysctls !== undefined) await restoreSysctls(lab.record.sysctls);
 }
 
-/** Kills processes of the lab's programs whose command line names this lab's folders, and that no process record knows. */
-async function killStrays(lab: Lab): Promise<void> {
+/**
+ * Kills processes of the lab's programs whose command line names this lab's folders. For when no process record knows them.
+ * @param program only those of this name
+ */
+export async function killStrays(lab: Lab, program?: string): Promise<void> {
+  if (process.platform !== 'linux') return;
   for (const entry of await readdir('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
     const pid = Number(entry);
     const startTime = await processStartTime(pid);
     const args = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
-    if (startTime === undefined || !OURS.has(basename(args[0] ?? ''))) continue;
+    const name = basename(args[0] ?? '');
+    if (startTime === undefined || !OURS.has(name) || name !== (program ?? name)) continue;
     const ours = args.slice(1).some((arg) => [lab.dir, runFolder(lab)].some((folder) => arg.includes(folder + sep)));
     if (!ours) continue;
-    lab.progress(`killing a left-over ${basename(args[0] ?? '')} (pid ${pid})`);
+    lab.progress(`killing a left-over ${name} (pid ${pid})`);
     await stopProcess({ pid, startTime }, 'SIGKILL', 5_000);
   }
 }
@@ -68,4 +83,15 @@ async function removeMatching(folder: string, matches: (name: string) => boolean
   for (const name of await readdir(folder).catch(() => [])) {
     if (await matches(name)) await rm(join(folder, name), { force: true });
   }
+}
+
+async function removeIfEmpty(folder: string): Promise<void> {
+  await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code ?? '')) throw error;
+  });
+}
+
+async function isAbandonedSocket(path: string): Promise<boolean> {
+  const isSocket = await lstat(path).then((found) => found.isSocket(), () => false); // prettier-ignore
+  return isSocket && !(await accepts({ path }));
 }

@@ -42,9 +42,11 @@ export async function up(options: LabOptions = {}): Promise<LabState> {
 }
 
 async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
-  const record = (await readRecord(dir)) ?? newRecord(dir);
+  const known = await readRecord(dir);
+  const record = known ?? newRecord(dir);
   const target = merge(record, options);
   const lab = labOf(dir, record, options.progress);
+  if (known === undefined) await cleanUp(lab); // its folder was deleted while it ran
   if (!portsAgree(record, options)) {
     if (await isUp(lab, COMPONENTS.temporal)) throw new Error(`the lab in ${dir} runs Temporal on port ${record.ports['temporal']} already: run \`lab down\` first to change ports`);
     for (const [key, port] of [['temporal', options.temporalPort], ['temporal-ui', options.uiPort]] as const) {
@@ -96,7 +98,8 @@ export async function down(options: DownOptions = {}): Promise<void> {
       };
       await Promise.all(Object.values(COMPONENTS).map(stop));
       await cleanUp(labOf(dir, record, progress));
-      await writeRecord(dir, { ...record, temporal: false, kubernetes: false, nodes: 'none' });
+      const { sysctls: _, ...kept } = record;
+      await writeRecord(dir, { ...kept, temporal: false, kubernetes: false, nodes: 'none' });
       if (options.purge === true) {
         for (const data of ['temporal', 'etcd', 'kubernetes', 'containerd', 'kubelet', 'processes', 'kubeconfig', 'lab.json']) {
           await rm(join(dir, data), { recursive: true, force: true });

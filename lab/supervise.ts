@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { killStrays } from './cleanUp.ts';
 import type { Component, Lab } from './component.ts';
 import { ComponentFailedError } from './options.ts';
 import { canListen, freePort } from './ports.ts';
@@ -29,6 +30,7 @@ export async function startComponent(lab: Lab, component: Component): Promise<vo
     lab.progress(`${name}: runs but does not answer; restarting it`);
     await stopProcess(old, component.stop.signal, component.stop.withinMs);
   }
+  await killStrays(lab, component.binaries[0]); // two servers on the same data would ruin it
   await assignPorts(lab, component);
   await component.prepare?.(lab);
 

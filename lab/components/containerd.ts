@@ -93,6 +93,7 @@ runtime_type = "io.containerd.runc.v2"
 [${cri}.containerd.runtimes.runc.options]
 BinaryName = "${lab.binaries.runc}"
 SystemdCgroup = false
+Root = "${join(runFolder(lab), 'runc')}"
 `;
 }
 

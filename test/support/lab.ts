@@ -30,9 +30,14 @@ export function ensureLab(needs: LabNeeds): Promise<LabState> {
  * then it fails. A component that is there but does not start always fails.
  */
 export async function describeWithLab(name: string, needs: LabNeeds, body: (lab: LabState) => void): Promise<void> {
-  let lab: LabState;
+  await describeIf(name, () => ensureLab(needs), needs, body);
+}
+
+/** {@link describeWithLab} with any preparation; it says by a ComponentUnavailableError that something cannot be had. */
+export async function describeIf<T>(name: string, prepare: () => Promise<T>, needs: LabNeeds, body: (prepared: T) => void): Promise<void> {
+  let prepared: T;
   try {
-    lab = await ensureLab(needs);
+    prepared = await prepare();
   } catch (error) {
     if (!(error instanceof ComponentUnavailableError) || isRequired(needs, process.env['HOLDFAST_REQUIRE'])) throw error;
     process.stderr.write(`SKIPPED ${name}: ${error.message}\n`);
@@ -43,7 +48,7 @@ export async function describeWithLab(name: string, needs: LabNeeds, body: (lab:
     return;
   }
   describe(name, () => {
-    body(lab);
+    body(prepared);
   });
 }
 
