@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { ObservedRequest } from '../../activities/ciServers/index.ts';
+import type { CiServer, Scope } from '../../activities/ports.ts';
+import { ciServerError, ciServerOf } from '../support/ciServers.ts';
+import { RecordedGitHub, runnerJson } from '../support/recordedGitHub.ts';
+
+const SCOPE: Scope = { kind: 'organization', name: 'acme' };
+const RUNNER = '/orgs/acme/actions/runners/5';
+process.env['HOLDFAST_NETWORK_TOKEN'] = 'ghp_x';
+
+let github: RecordedGitHub;
+let observed: ObservedRequest[];
+const closing: (() => Promise<void>)[] = [];
+
+beforeEach(async () => {
+  github = await new RecordedGitHub().start();
+  observed = [];
+});
+
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+  await github.stop();
+});
+
+function serverWith(settings: Record<string, unknown> = {}): CiServer {
+  const credential = { type: 'pat', tokenEnv: 'HOLDFAST_NETWORK_TOKEN', apiUrl: github.url, ...settings };
+  const { server, close } = ciServerOf(credential, { onRequest: (request) => observed.push(request) });
+  closing.push(close);
+  return server;
+}
+
+test('no answer in time', async () => {
+  github.on(`GET ${RUNNER}`, 'hang');
+  const error = await ciServerError(serverWith({ requestTimeoutSeconds: 0.3 }).find(SCOPE, { id: 5, name: 'r' }));
+  expect(error).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('no answer in time') });
+});
+
+test('a read over a connection that was closed is sent once more', async () => {
+  github.on(`GET ${RUNNER}`, 'reset', { status: 200, body: runnerJson(5, 'r') });
+  expect((await serverWith().find(SCOPE, { id: 5, name: 'r' }))?.id).toBe(5);
+  expect(observed.map(({ status }) => status)).toEqual([undefined, 200]);
+});
+
+test('a read is sent once more, not for ever', async () => {
+  github.on(`GET ${RUNNER}`, 'reset');
+  expect(await ciServerError(serverWith().find(SCOPE, { id: 5, name: 'r' }))).toMatchObject({ kind: 'unavailable' });
+  expect(github.requests).toHaveLength(2);
+});
+
+test('a write is not sent again', async () => {
+  github.on(`DELETE ${RUNNER}`, 'reset', { status: 204 });
+  expect(await ciServerError(serverWith().remove(SCOPE, 5))).toMatchObject({ kind: 'unavailable' });
+  expect(github.requests).toHaveLength(1);
+});
+
+test('nobody listens', async () => {
+  const server = serverWith();
+  await github.stop();
+  expect(await ciServerError(server.remove(SCOPE, 5))).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('ECONNREFUSED') });
+  expect(observed).toEqual([expect.objectContaining({ status: undefined })]);
+});
+
+test('a request under way that is aborted ends at once, with the signal\'s reason', async () => {
+  const arrived = Promise.withResolvers<void>();
+  github.on(`GET ${RUNNER}`, () => {
+    arrived.resolve();
+    return { status: 200, body: runnerJson(5, 'r'), after: new Promise(() => undefined) };
+  });
+  const abort = new AbortController();
+  const found = serverWith({ requestTimeoutSeconds: 300 }).find(SCOPE, { id: 5, name: 'r' }, abort.signal);
+  await arrived.promise;
+  abort.abort(new Error('worker shuts down'));
+  await expect(found).rejects.toThrow('worker shuts down');
+});
+
+test('no more requests in flight than allowed, and all of them get through', async () => {
+  let inFlight = 0;
+  let most = 0;
+  github.on(`GET ${RUNNER}`, () => {
+    inFlight += 1;
+    most = Math.max(most, inFlight);
+    const after = new Promise<void>((resolve) => setImmediate(() => ((inFlight -= 1), resolve())));
+    return { status: 200, body: runnerJson(5, 'r'), after };
+  });
+  const server = serverWith({ maxInFlight: 3 });
+  const found = await Promise.all(Array.from({ length: 60 }, () => server.find(SCOPE, { id: 5, name: 'r' })));
+  expect(found.every((runner) => runner?.id === 5)).toBe(true);
+  expect(most).toBeLessThanOrEqual(3);
+});
