@@ -1,4 +1,5 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { lastTry } from './lastTry.ts';
 import { FAILURE_TYPES, failure, toFailure } from './failures.ts';
 import type { ActivityPorts, Scope } from './ports.ts';
 
@@ -31,7 +32,7 @@ export async function lookUpRunner({ ciServers }: ActivityPorts, input: LookUpIn
   try {
     found = await ciServers.get(input.credential).find(input.scope, input.runner, cancellationSignal());
   } catch (error) {
-    throw toFailure(error, input, false);
+    throw lastTry(toFailure(error, input, false));
   }
   if (found?.online !== true) {
     throw notOnline(`${input.runner.name} is ${found === undefined ? 'not registered' : 'offline'} at the CI server`, nextRetryDelayMs);
@@ -39,6 +40,6 @@ export async function lookUpRunner({ ciServers }: ActivityPorts, input: LookUpIn
   return { runnerId: found.id, busy: found.busy };
 }
 
-function notOnline(message: string, nextRetryDelayMs: number): Error {
-  return failure(message, FAILURE_TYPES.notOnline, { nextRetryDelayMs, expected: true });
+function notOnline(message: string, nextRetryDelayMs: number): unknown {
+  return lastTry(failure(message, FAILURE_TYPES.notOnline, { nextRetryDelayMs, expected: true }));
 }

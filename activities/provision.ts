@@ -1,5 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { toFailure } from './failures.ts';
+import { lastTry } from './lastTry.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type PodRequest, type PodView, type RegisterRequest, type Registration, type RunnerIdentity } from './ports.ts';
 import { runnerName } from './compute/naming.ts';
@@ -42,7 +43,7 @@ export async function provision({ compute, ciServers }: ActivityPorts, input: Pr
       }
     });
   } catch (error) {
-    throw toFailure(error, input, true);
+    throw lastTry(toFailure(error, input, true));
   }
 }
 

@@ -1,5 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { toFailure } from './failures.ts';
+import { lastTry } from './lastTry.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { tearDown, type TearDownInput } from './pods.ts';
 import { runnerName } from './compute/naming.ts';
@@ -55,7 +56,7 @@ export async function release(ports: ActivityPorts, input: ReleaseInput): Promis
   } catch (error) {
     noteRefusal(key);
     // An unknown refusal is no verdict on the runner: it is asked again.
-    throw toFailure(error, input, false);
+    throw lastTry(toFailure(error, input, false));
   }
 }
 

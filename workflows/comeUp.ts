@@ -114,9 +114,8 @@ async function becomeOnline(life: RunnerLife): Promise<Failure | undefined> {
 async function register(life: RunnerLife): Promise<Failure | undefined> {
   const { spec, runner } = life;
   const withinMs = spec.timeouts.registrationMs;
-  runner.registrationDeadline = Date.now() + withinMs;
   life.enter('Registering');
-  life.waitFor('runner to come online', runner.registrationDeadline);
+  life.waitFor('runner to come online', Date.now() + withinMs);
   const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'wait until the runner is online', withinMs });
   const called = await callUnless(
     () => runner.ended !== undefined || life.cancel !== undefined || runner.sawJob,

@@ -23,8 +23,6 @@ export interface RunnerState {
   job?: string;
   /** ms since the epoch. */
   busySince?: number;
-  /** ms since the epoch. */
-  registrationDeadline?: number;
   /** ms since the epoch; moved by `extendDeadline`. */
   jobDeadline?: number;
 }

@@ -52,16 +52,17 @@ class Unregistration {
     const stop = cancel === undefined || cancel.mode === 'drain' ? undefined : cancel.mode;
     const stopRequested = this.#stopRequested === 'force' || (this.#stopRequested === 'stop' && stop !== 'force');
     const exitCode = runner.pod?.exit?.code;
+    const startedAt = runner.pod?.startedAt;
     return {
       proven: this.#provenAt !== undefined,
       ephemeral: spec.ephemeral,
-      started: runner.pod?.startedAt !== undefined,
+      started: startedAt !== undefined,
       ended: runner.pod === undefined || runner.pod.ended || runner.ended !== undefined,
       ...(exitCode === undefined ? {} : { exitCode }),
       sawJob: runner.sawJob,
       ownSignal: this.#life.ownSignal(),
-      heldId: runner.id !== undefined,
-      registrationOver: runner.registrationDeadline !== undefined && Date.now() >= runner.registrationDeadline,
+      heldId: runner.id !== undefined || runner.online,
+      registrationOver: startedAt !== undefined && Date.now() >= Date.parse(startedAt) + spec.timeouts.registrationMs,
       ...(this.#answer === undefined ? {} : { answer: this.#answer }),
       ...(stop === undefined ? {} : { stop }),
       patienceOver: this.#patienceOver,
