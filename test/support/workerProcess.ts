@@ -1,0 +1,89 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { until } from './until.ts';
+
+const MAIN = fileURLToPath(new URL('../../worker/main.ts', import.meta.url));
+
+/** The worker as users run it: a process of its own. */
+export interface WorkerProcess {
+  readonly pid: number;
+  /** Lines of its log, parsed. */
+  readonly log: readonly { level: string; msg: string; [field: string]: unknown }[];
+  /** Lines of its standard error. */
+  readonly errors: readonly string[];
+  /** Its HTTP address, once it has started. */
+  started(): Promise<string>;
+  kill(signal: NodeJS.Signals): void;
+  /** Exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals>;
+}
+
+/** Settings for a worker with the process compute, a state folder of its own and any free port. */
+export async function processSettings(more: Record<string, string> = {}): Promise<Record<string, string>> {
+  return {
+    HOLDFAST_COMPUTE: 'process',
+    HOLDFAST_STATE_DIR: await mkdtemp(join(tmpdir(), 'holdfast-worker-')),
+    HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+    HOLDFAST_CONNECT_TIMEOUT: '10s',
+    ...more,
+  };
+}
+
+/** @param settings - all of its HOLDFAST_* and TEMPORAL_* variables */
+export function startWorkerProcess(settings: Readonly<Record<string, string>>): WorkerProcess {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(HOLDFAST|TEMPORAL)_|^NODE_OPTIONS$/.test(name)));
+  const child = spawn(process.execPath, [MAIN], { env: { ...inherited, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  const log: WorkerProcess['log'][number][] = [];
+  const errors: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => log.push(parse(line)));
+  createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
+  // `close`, not `exit`: by then all of its output has been read.
+  const ended = once(child, 'close').then(([code, signal]) => {
+    running.delete(child);
+    return (code ?? signal) as number | NodeJS.Signals;
+  });
+  let over = false;
+  void ended.then(() => (over = true));
+  return {
+    pid: child.pid ?? 0,
+    log,
+    errors,
+    ended,
+    kill: (signal) => void child.kill(signal),
+    async started() {
+      const line = (): WorkerProcess['log'][number] | undefined => log.find(({ msg }) => msg === 'worker started');
+      await until('the worker to start', () => over || line() !== undefined, () => errors.join('\n'));
+      const address = line()?.['http'];
+      if (typeof address !== 'string') throw new Error(`the worker ended: ${errors.join('\n')}`);
+      await until('the worker to be ready', async () => (await fetch(`${address}/readyz`)).status === 200, () => JSON.stringify(log));
+      return address;
+    },
+  };
+}
+
+const running = new Set<ChildProcess>();
+
+/** For afterEach: ends what a failed test left. */
+export async function killWorkerProcesses(): Promise<void> {
+  await Promise.all(
+    [...running].map(async (child) => {
+      const ended = once(child, 'close');
+      child.kill('SIGKILL');
+      await ended;
+    }),
+  );
+}
+
+function parse(line: string): WorkerProcess['log'][number] {
+  try {
+    return JSON.parse(line) as WorkerProcess['log'][number];
+  } catch {
+    return { level: 'unparsed', msg: line };
+  }
+}
