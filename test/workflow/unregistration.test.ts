@@ -229,7 +229,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
 
   test('provisioning that never succeeds ends errored, with its cause', async () => {
     ci.script.push({ method: 'register', answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }), repeat: true });
-    run = await world.start({ timeouts: { provisioning: '1s' } });
+    run = await world.start({ timeouts: { provisioning: '4s' } });
     expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'credentials', message: expect.stringContaining('Bad credentials') });
   });
 });
