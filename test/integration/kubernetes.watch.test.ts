@@ -1,0 +1,229 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetes.ts';
+import type { PodView } from '../../activities/ports.ts';
+import { startApiProxy, type ApiProxy } from '../support/apiProxy.ts';
+import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { recordWatch, type RecordedWatch } from '../support/recordedWatch.ts';
+import { until } from '../support/until.ts';
+
+const QUIET_MS = 2_500;
+const gone410 = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Expired', code: 410, message: 'too old resource version: 1 (2)' };
+
+await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab) => {
+  let harness: KubernetesHarness;
+  let proxy: ApiProxy;
+  let compute: KubernetesCompute;
+  let watch: RecordedWatch;
+  let pod: PodView;
+
+  /** A pod that the watch has seen running; all that follows must not lose it. */
+  beforeEach(async () => {
+    harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
+    proxy = await startApiProxy(harness.kubeConfig);
+    compute = harness.instance({ kubeConfig: proxy.kubeConfig, quietMs: QUIET_MS, minBackoffMs: 20 });
+    pod = await harness.compute.createPod(harness.request(harness.newIdentity()), undefined);
+    await harness.makeRunning(pod);
+  });
+
+  afterEach(async () => {
+    await watch.stop();
+    await harness.close();
+    await proxy.close();
+  });
+
+  async function startWatch(): Promise<void> {
+    watch = await recordWatch(compute);
+    await until('the watch is synced', () => watch.synced());
+  }
+
+  const lists = (): number => proxy.seen.filter(({ kind }) => kind === 'list').length;
+  const watches = (): number => proxy.seen.filter(({ kind }) => kind === 'watch').length;
+  const goneEvents = (): number => watch.of(pod).filter((event) => event.pod.gone).length;
+
+  /** The watch works: a change made past the proxy arrives. */
+  async function expectAlive(): Promise<void> {
+    await harness.end(pod, 3);
+    const { pod: ended } = await watch.until('the pod ended', (event) => event.pod.uid === pod.uid && event.pod.ended);
+    expect(ended).toMatchObject({ gone: false, exit: { code: 3 } });
+    await until('the watch is synced again', () => watch.synced());
+    expect(goneEvents()).toBe(0);
+  }
+
+  test('a connection that drops: goes on from where it was, without a new list', async () => {
+    await startWatch();
+    proxy.cutAll();
+    await until('a second watch', () => watches() >= 2);
+    await expectAlive();
+    expect(lists()).toBe(1);
+  });
+
+  test('a server that is away for a while: what happened meanwhile is told', async () => {
+    await startWatch();
+    proxy.down = true;
+    proxy.cutAll();
+    await until('the loss was noticed', () => !watch.synced());
+    await harness.end(pod, 3);
+    await until('several tries', () => watches() >= 4);
+    expect(watch.of(pod).some((event) => event.pod.ended)).toBe(false);
+    proxy.down = false;
+    await watch.until('the pod ended', (event) => event.pod.uid === pod.uid && event.pod.ended);
+    expect(goneEvents()).toBe(0);
+  });
+
+  test.each([503, 429, 500, 401])('HTTP %i on the watch: backs off and goes on', async (status) => {
+    proxy.script('watch', ...Array.from({ length: 3 }, () => ({ kind: 'answer' as const, status, body: '{"kind":"Status"}' })));
+    await startWatch();
+    expect(watches()).toBe(4);
+    await expectAlive();
+    expect(lists()).toBe(1);
+    expect(harness.log.filter(({ level }) => level === 'warn').length).toBeGreaterThanOrEqual(3);
+  });
+
+  test('a resource version that the server has forgotten (its real answer): a new list', async () => {
+    proxy.script('watch', { kind: 'rewrite', query: { resourceVersion: '1' } });
+    await startWatch();
+    await until('a second list', () => lists() === 2);
+    await until('relisted', () => watch.relists.length === 2);
+    await expectAlive();
+  });
+
+  test('410 as an answer and as an event: a pod that vanished meanwhile is told gone, with its last view', async () => {
+    await startWatch();
+    proxy.script('watch', { kind: 'answer', status: 200, body: `${JSON.stringify({ type: 'ERROR', object: gone410 })}\n` }, { kind: 'answer', status: 410, body: JSON.stringify(gone410) });
+    proxy.down = true;
+    proxy.cutAll();
+    await until('the loss was noticed', () => !watch.synced());
+    await harness.vanish(pod);
+    proxy.down = false;
+    const { pod: last, previous } = await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+    expect(last).toMatchObject({ ended: true, gone: true, node: 'contract-node', startedAt: expect.any(String) });
+    expect(previous).toMatchObject({ gone: false });
+    await until('the watch is synced again', () => watch.synced());
+    expect(lists()).toBe(3);
+    expect(goneEvents()).toBe(1);
+    expect(watch.relists.at(-1)!.size).toBe(0);
+  });
+
+  test('a watch that stays silent counts as dead; what it swallowed is told by the next', async () => {
+    proxy.script('watch', { kind: 'silence' });
+    await startWatch();
+    await harness.end(pod, 3);
+    expect(watches()).toBe(1);
+    await watch.until('the pod ended', (event) => event.pod.uid === pod.uid && event.pod.ended);
+    expect(lists()).toBe(1);
+  });
+
+  test('a quiet selector: the server ends the watch in good order, and a bookmark keeps the resource version young', async () => {
+    compute = harness.instance({ kubeConfig: proxy.kubeConfig, quietMs: 6_000 });
+    await startWatch();
+    const foreign = harness.instance({ installation: 'another' });
+    const { name } = await foreign.createPod(harness.request(harness.newIdentity()), undefined);
+    const newer = Number((await harness.core.readNamespacedPod({ name, namespace: harness.namespace })).metadata!.resourceVersion);
+    await until('a second watch', () => watches() >= 2);
+    const [first, second] = proxy.seen.filter(({ kind }) => kind === 'watch').map(({ url }) => Number(url.searchParams.get('resourceVersion')));
+    expect(first).toBeLessThan(newer);
+    expect(second).toBeGreaterThanOrEqual(newer);
+    expect(watch.synced()).toBe(true);
+    expect(watch.events.some((event) => event.pod.name === name)).toBe(false);
+    expect(harness.log.filter(({ level }) => level === 'warn')).toEqual([]);
+    await expectAlive();
+    expect(lists()).toBe(1);
+  });
+
+  test.each<[string, string]>([
+    ['another kind', '{"kind":"Status","status":"Success"}'],
+    ['no JSON', '<html>please log in</html>'],
+    ['an empty object', '{}'],
+  ])('a list that is %s never stands for "no pods"', async (_, body) => {
+    await startWatch();
+    proxy.script('watch', { kind: 'answer', status: 410, body: JSON.stringify(gone410) });
+    proxy.script('list', { kind: 'answer', status: 200, body }, { kind: 'answer', status: 200, body });
+    proxy.cutAll();
+    await until('the list was tried again', () => lists() >= 4);
+    await until('the watch is synced again', () => watch.synced());
+    expect(goneEvents()).toBe(0);
+    expect(watch.relists).toHaveLength(2);
+    await expectAlive();
+  });
+
+  test('a list cut in its middle is taken again as a whole', async () => {
+    proxy.script('list', { kind: 'cut', afterBytes: 400 }, { kind: 'answer', status: 503, body: '' });
+    await startWatch();
+    expect(lists()).toBe(3);
+    expect(watch.relists).toHaveLength(1);
+    await expectAlive();
+  });
+
+  test('a watch cut in the middle of an event loses nothing', async () => {
+    proxy.script('watch', { kind: 'cut', afterBytes: 700 });
+    await startWatch();
+    await expectAlive();
+    expect(lists()).toBe(1);
+  });
+
+  test('a server that ends each watch at once is not asked in a tight loop', async () => {
+    const slow = harness.instance({ kubeConfig: proxy.kubeConfig, minBackoffMs: 400 });
+    proxy.script('watch', ...Array.from({ length: 3 }, () => ({ kind: 'answer' as const, status: 200, body: '' })));
+    const startedAt = performance.now();
+    watch = await recordWatch(slow);
+    await until('a fourth watch', () => watches() === 4);
+    // 200 + 400 + 800 ms at least, with the most favourable jitter.
+    expect(performance.now() - startedAt).toBeGreaterThan(1_300);
+  });
+
+  test('a listener that throws does not end the watch', async () => {
+    const failing = await compute.watch({
+      changed() {
+        throw new Error('defect');
+      },
+      relisted() {
+        throw new Error('defect');
+      },
+    });
+    await until('synced', () => failing.synced());
+    await failing.stop();
+    expect(harness.log.filter(({ message }) => message === 'listener of pods failed')).toHaveLength(2);
+    await startWatch();
+    await expectAlive();
+  });
+
+  describe('observe', () => {
+    const gets = (): number => proxy.seen.filter(({ kind, method }) => kind === 'other' && method === 'GET').length;
+
+    test('is answered from the synced cache, also that a pod is gone; no request', async () => {
+      await startWatch();
+      const own = await compute.createPod(harness.request(harness.newIdentity()), undefined);
+      await watch.until('created', (event) => event.pod.uid === own.uid);
+      expect(await compute.observe(own)).toMatchObject({ uid: own.uid, gone: false });
+      await harness.vanish(own);
+      await watch.until('gone', (event) => event.pod.uid === own.uid && event.pod.gone);
+      expect(await compute.observe(own)).toBeUndefined();
+      expect(gets()).toBe(0);
+    });
+
+    test('looks live while the watch is lost', async () => {
+      await startWatch();
+      proxy.script('watch', ...Array.from({ length: 50 }, () => ({ kind: 'answer' as const, status: 503, body: '' })));
+      proxy.cutAll();
+      await until('the loss was noticed', () => !watch.synced());
+      await harness.end(pod, 3);
+      expect(await compute.observe(pod)).toMatchObject({ ended: true, exit: { code: 3 } });
+      expect(gets()).toBe(1);
+    });
+
+    test('looks live for a pod of another name, or another uid, than the cache knows', async () => {
+      await startWatch();
+      expect(await compute.observe({ name: 'never-was' })).toBeUndefined();
+      expect(await compute.observe({ name: pod.name, uid: 'another' })).toBeUndefined();
+      expect(gets()).toBe(2);
+    });
+  });
+
+  test('many calls share few connections', async () => {
+    await startWatch();
+    await Promise.all(Array.from({ length: 100 }, () => compute.observe({ name: 'never-was' })));
+    await Promise.all(Array.from({ length: 100 }, () => compute.observe({ name: 'never-was' })));
+    expect(proxy.connections()).toBeLessThanOrEqual(33);
+  });
+});

@@ -1,0 +1,123 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { KubeConfig } from '@kubernetes/client-node';
+
+export type ApiRequestKind = 'list' | 'watch' | 'other';
+
+/** What happens to one request instead of being passed on as it is. */
+export type Fault =
+  /** Answered here. */
+  | { readonly kind: 'answer'; readonly status: number; readonly body: string; readonly headers?: Record<string, string> }
+  /** Passed on; its answer begins, and nothing more of it arrives until the client gives up. */
+  | { readonly kind: 'silence' }
+  /** Passed on; the connection is cut after so many bytes of the answer's body. */
+  | { readonly kind: 'cut'; readonly afterBytes: number }
+  /** Passed on with these query parameters. */
+  | { readonly kind: 'rewrite'; readonly query: Record<string, string> };
+
+/** A plain HTTP proxy before an API server, to which the worst can happen. */
+export interface ApiProxy {
+  /** As the proxied one, through the proxy. */
+  readonly kubeConfig: KubeConfig;
+  /** Requests seen, oldest first. */
+  readonly seen: readonly { readonly kind: ApiRequestKind; readonly method: string; readonly url: URL }[];
+  /** Connections accepted so far. */
+  connections(): number;
+  /** What happens to the next requests of a kind, in turn. */
+  script(kind: ApiRequestKind, ...faults: Fault[]): void;
+  /** Cuts all connections. */
+  cutAll(): void;
+  /** While true every request is cut before it is answered, as by a server that is not there. */
+  down: boolean;
+  close(): Promise<void>;
+}
+
+export async function startApiProxy(target: KubeConfig): Promise<ApiProxy> {
+  const cluster = target.getCurrentCluster()!;
+  const upstream: RequestOptions = {};
+  await target.applyToHTTPSOptions(upstream);
+  const scripts: Record<ApiRequestKind, Fault[]> = { list: [], watch: [], other: [] };
+  const seen: { kind: ApiRequestKind; method: string; url: URL }[] = [];
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  const state = { down: false };
+
+  function handle(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? '/', cluster.server);
+    const kind = kindOf(request, url);
+    seen.push({ kind, method: request.method ?? '', url });
+    if (state.down) {
+      request.socket.destroy();
+      return;
+    }
+    const fault = scripts[kind].shift();
+    if (fault?.kind === 'answer') {
+      response.writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers }).end(fault.body);
+      return;
+    }
+    if (fault?.kind === 'rewrite') for (const [name, value] of Object.entries(fault.query)) url.searchParams.set(name, value);
+    forward(request, response, url, fault);
+  }
+
+  function forward(request: IncomingMessage, response: ServerResponse, url: URL, fault: Fault | undefined): void {
+    const headers = { ...request.headers, ...(upstream.headers as Record<string, string>), host: url.host };
+    const onward = httpsRequest(url, { method: request.method, headers, ca: upstream.ca, agent: false }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      response.flushHeaders();
+      if (fault?.kind === 'silence') return;
+      let sent = 0;
+      answer.on('data', (chunk: Buffer) => {
+        sent += chunk.length;
+        if (fault?.kind === 'cut' && sent > fault.afterBytes) {
+          response.write(chunk.subarray(0, chunk.length - (sent - fault.afterBytes)), () => request.socket.destroy());
+        } else response.write(chunk);
+      });
+      answer.on('end', () => response.end());
+      answer.on('error', () => request.socket.destroy());
+    });
+    onward.on('error', () => request.socket.destroy());
+    response.on('close', () => onward.destroy());
+    request.pipe(onward);
+  }
+
+  const server = createServer(handle);
+  server.on('connection', (socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const kubeConfig = new KubeConfig();
+  kubeConfig.loadFromClusterAndUser({ name: 'proxy', server: `http://127.0.0.1:${port}`, skipTLSVerify: true }, { name: 'nobody' });
+  const cutAll = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+
+  return {
+    kubeConfig,
+    seen,
+    connections: () => connections,
+    script: (kind, ...faults) => scripts[kind].push(...faults),
+    cutAll,
+    get down() {
+      return state.down;
+    },
+    set down(value) {
+      state.down = value;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        cutAll();
+      }),
+  };
+}
+
+function kindOf(request: IncomingMessage, url: URL): ApiRequestKind {
+  if (request.method !== 'GET' || !url.pathname.endsWith('/pods')) return 'other';
+  return url.searchParams.get('watch') === 'true' ? 'watch' : 'list';
+}
