@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
 import type { Compute, PodRequest, PodView, RunnerIdentity } from '../../activities/ports.ts';
 import type { ComputeContractHarness } from './computeContract.ts';
-import { until } from './recordedWatch.ts';
+import { recordWatch, until, type RecordedWatch } from './recordedWatch.ts';
 
 export interface ProcessHarness extends ComputeContractHarness {
   readonly stateDir: string;
   /** Pids of the pod's wrapper and, once started, of its runner, from the pod's files. */
   pids(pod: PodView): Promise<{ wrapper: number; runner: number }>;
+  /** A watch that ends with the harness, if not before. */
+  watch(compute?: Compute): Promise<RecordedWatch>;
   /** What the runner has printed. */
   output(pod: PodView): Promise<string>;
 }
@@ -24,6 +26,7 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
   const stateDir = join(root, 'state');
   const instance = (): Compute => createProcessCompute({ stateDir, rescanMs });
   const compute = instance();
+  const watches: RecordedWatch[] = [];
   const endFile = (name: string): string => join(root, `${name}.end`);
   const podFile = (pod: PodView, file: string): string => join(stateDir, 'pods', pod.name, file);
 
@@ -38,6 +41,11 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
     compute,
     second: instance(),
     pids,
+    async watch(watched = compute) {
+      const watch = await recordWatch(watched);
+      watches.push(watch);
+      return watch;
+    },
     output: (pod) => readFile(podFile(pod, 'output.log'), 'utf8'),
     newIdentity: (): RunnerIdentity => ({ workflowId: `runner-${randomUUID()}`, firstRunId: randomUUID(), attempt: 1 }),
     request: (identity): PodRequest => ({
@@ -60,6 +68,7 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
     },
     finishTermination: async () => undefined,
     async close() {
+      for (const watch of watches) await watch.stop();
       for (const pod of await compute.list()) await compute.deletePod(pod, { gracePeriodSeconds: 0 });
       await until('every pod is gone', () => compute.list(), (pods) => pods.length === 0);
       // A wrapper's last act is to empty its folder in the trash.

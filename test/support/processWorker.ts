@@ -1,0 +1,28 @@
+/**
+ * A worker process as far as the process compute can tell: creates a pod, asks for its deletion if told to, says what came of
+ * it in one JSON line, and lives until it is killed.
+ */
+import { existsSync } from 'node:fs';
+import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
+import type { PodRequest, Registration } from '../../activities/ports.ts';
+import { until } from './recordedWatch.ts';
+
+export interface ProcessWorkerJob {
+  readonly stateDir: string;
+  readonly request: PodRequest;
+  readonly registration?: Registration;
+  /** Ask for deletion once the runner has made this file. */
+  readonly deletion?: { readonly onceThereIs: string; readonly gracePeriodSeconds: number };
+}
+
+const job = JSON.parse(process.env['JOB'] ?? '') as ProcessWorkerJob;
+const compute = createProcessCompute({ stateDir: job.stateDir });
+const pod = await compute.createPod(job.request, job.registration);
+if (job.deletion !== undefined) {
+  const { onceThereIs, gracePeriodSeconds } = job.deletion;
+  await until('the runner is ready', async () => existsSync(onceThereIs), Boolean);
+  await compute.deletePod(pod, { gracePeriodSeconds });
+}
+process.stdout.write(`${JSON.stringify(pod)}\n`);
+process.stdin.resume();
+setInterval(() => undefined, 60_000);
