@@ -20,14 +20,15 @@ const MAX_MESSAGE = 500;
  * @returns undefined for anything that is no answer of the server
  */
 export function apiFailure(error: unknown): ApiFailure | undefined {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'number') return undefined;
-  const status = parseStatus('body' in error ? error.body : undefined);
-  const headers = 'headers' in error && typeof error.headers === 'object' ? (error.headers as Record<string, string | undefined>) : {};
-  const seconds = Number(headers?.['retry-after'] ?? status.details?.retryAfterSeconds ?? Number.NaN);
+  // A DOMException has a numeric code, too: 23 for a TimeoutError.
+  if (!isObject(error) || typeof error['code'] !== 'number' || error['code'] < 100) return undefined;
+  const { code, headers } = error;
+  const status = parseStatus(error['body']);
+  const seconds = Number((isObject(headers) ? headers['retry-after'] : undefined) ?? status.details?.retryAfterSeconds ?? Number.NaN);
   return {
-    status: error.code,
+    status: code,
     reason: status.reason ?? '',
-    message: (status.message ?? `HTTP ${error.code}`).slice(0, MAX_MESSAGE),
+    message: (status.message ?? `HTTP ${code}`).slice(0, MAX_MESSAGE),
     ...(seconds >= 0 ? { retryAfterMs: seconds * 1000 } : {}),
   };
 }
@@ -39,11 +40,11 @@ interface StatusObject {
 }
 
 function parseStatus(body: unknown): StatusObject {
-  if (typeof body === 'object' && body !== null) return body;
+  if (isObject(body)) return body;
   if (typeof body !== 'string') return {};
   try {
     const parsed: unknown = JSON.parse(body);
-    return typeof parsed === 'object' && parsed !== null ? parsed : { message: body };
+    return isObject(parsed) ? parsed : { message: body };
   } catch {
     // Something between us and the API server answered; its text is all there is to tell.
     return { message: body.trim() };
@@ -93,12 +94,18 @@ function forbiddenKind(message: string): ComputeErrorKind {
   return 'forbidden';
 }
 
+/** Codes of Node's and undici's own complaints about how they were called. */
+const DEFECTS = /^(ERR_(?!TLS|SSL|SOCKET)|UND_ERR_INVALID_ARG)/;
+
 /** What went wrong on the way, for errors of the network, TLS or a time limit; undefined for all others. */
 function networkFault(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  if (error.name === 'TimeoutError') return 'no answer in time';
-  if (error.name === 'AbortError') return 'the call was aborted';
-  const code = 'code' in error ? error.code : undefined;
-  if (typeof code === 'string') return `${code}: ${error.message}`;
-  return error.cause === undefined ? undefined : networkFault(error.cause);
+  if (!isObject(error)) return undefined;
+  const { name, code, message, cause } = error;
+  if (name === 'TimeoutError') return 'no answer in time';
+  if (name === 'AbortError') return 'the call was aborted';
+  return typeof code === 'string' && !DEFECTS.test(code) ? `${code}: ${String(message)}` : networkFault(cause);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }

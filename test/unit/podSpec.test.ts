@@ -1,0 +1,130 @@
+import { describe, expect, test } from '@jest/globals';
+import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
+import { readRegistrationSecret, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
+import { ComputeError, type PodRequest } from '../../activities/ports.ts';
+
+const identity = { workflowId: 'runner-a', firstRunId: 'r-1', attempt: 2 };
+const request: PodRequest = { identity, image: 'img', labels: { 'holdfast.dev/set': 'blue', 'holdfast.dev/scope': 'octo/repo' }, terminationGracePeriodSeconds: 45 };
+const build = (more: Partial<PodRequest> = {}, defaults: PodDefaults = {}, keys: string[] = []) =>
+  podSpec({ ...request, ...more }, defaults, 'main', keys.length > 0 ? { secretName: 's', keys } : undefined);
+const runnerOf = (...of: Parameters<typeof build>) => build(...of).spec!.containers[0]!;
+
+describe('podSpec', () => {
+  test('without a template', () => {
+    expect(build({}, {}, ['RUNNER_TOKEN'])).toEqual({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: expect.stringMatching(/^runner-a-[0-9a-f]{10}$/),
+        labels: { 'holdfast.dev/set': 'blue', 'holdfast.dev/scope': 'octo-repo', 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/installation': 'main' },
+        annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/first-run-id': 'r-1', 'holdfast.dev/attempt': '2' },
+      },
+      spec: {
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        restartPolicy: 'Never',
+        terminationGracePeriodSeconds: 45,
+        containers: [{ name: 'runner', image: 'img', env: [{ name: 'RUNNER_TOKEN', valueFrom: { secretKeyRef: { name: 's', key: 'RUNNER_TOKEN' } } }] }],
+      },
+    });
+  });
+
+  test('env: defaults, template, request, Secret; each name once, the last wins', () => {
+    const container = { name: 'runner', env: [{ name: 'A', value: 'template' }, { name: 'B', value: 'template' }, { name: 'C', value: 'template' }] };
+    const defaults = { env: { A: 'default', D: 'default', ACTIONS_RUNNER_INPUT_JITCONFIG: 'default' } };
+    expect(runnerOf({ template: { spec: { containers: [container] } }, env: { B: 'request' } }, defaults, ['ACTIONS_RUNNER_INPUT_JITCONFIG', 'C']).env).toEqual([
+      { name: 'A', value: 'template' },
+      { name: 'D', value: 'default' },
+      { name: 'ACTIONS_RUNNER_INPUT_JITCONFIG', valueFrom: { secretKeyRef: { name: 's', key: 'ACTIONS_RUNNER_INPUT_JITCONFIG' } } },
+      { name: 'B', value: 'request' },
+      { name: 'C', valueFrom: { secretKeyRef: { name: 's', key: 'C' } } },
+    ]);
+  });
+
+  test.each([
+    ['the request', { image: 'request' }, 'request'],
+    ['else the template', { image: undefined }, 'template'],
+  ])('image: %s', (_, more, expected) => {
+    const { image: _image, ...bare } = request;
+    const pod = podSpec({ ...bare, ...(more.image ? { image: more.image } : {}), template: { spec: { containers: [{ name: 'runner', image: 'template' }] } } }, { image: 'default' }, 'main', undefined);
+    expect(pod.spec!.containers[0]!.image).toBe(expected);
+  });
+
+  test("image: else the worker's default; else an error", () => {
+    const { image: _image, ...bare } = request;
+    expect(podSpec(bare, { image: 'default' }, 'main', undefined).spec!.containers[0]!.image).toBe('default');
+    expect(() => podSpec(bare, {}, 'main', undefined)).toThrow(/No image for the runner container/);
+  });
+
+  test('command and args replace those below', () => {
+    const container = { name: 'runner', command: ['t'], args: ['t'] };
+    expect(runnerOf({ command: ['r'], template: { spec: { containers: [container] } } }, { command: ['d'], args: ['d'] })).toMatchObject({ command: ['r'], args: ['t'] });
+    expect(runnerOf({}, { command: ['d'] })).toMatchObject({ command: ['d'] });
+    expect(runnerOf({})).not.toHaveProperty('command');
+  });
+
+  test("the runner's container comes first, other containers and fields of the template stay", () => {
+    const template = {
+      metadata: { labels: { team: 'x' }, annotations: { note: 'y' } },
+      spec: {
+        nodeSelector: { disk: 'ssd' },
+        automountServiceAccountToken: true,
+        containers: [{ name: 'proxy', image: 'p' }, { name: 'runner', resources: { limits: { memory: '1Gi' } } }],
+        initContainers: [{ name: 'dind', image: 'docker:dind', restartPolicy: 'Always' }],
+      },
+    };
+    const pod = build({ template });
+    expect(pod.metadata).toMatchObject({ labels: { team: 'x', 'holdfast.dev/installation': 'main' }, annotations: { note: 'y', 'holdfast.dev/attempt': '2' } });
+    expect(pod.spec).toMatchObject({
+      nodeSelector: { disk: 'ssd' },
+      automountServiceAccountToken: true,
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: 45,
+      containers: [{ name: 'runner', image: 'img', resources: { limits: { memory: '1Gi' } } }, { name: 'proxy', image: 'p' }],
+      initContainers: [{ name: 'dind' }],
+    });
+    expect(pod.spec!.containers).toHaveLength(2);
+  });
+
+  test("the request's template is laid upon the worker's: by name, by mount path, else replaced", () => {
+    const pod = build(
+      { template: { spec: { tolerations: [{ key: 'b' }], volumes: [{ name: 'work', emptyDir: { medium: 'Memory' } }], containers: [{ name: 'runner', volumeMounts: [{ mountPath: '/w', name: 'work2' }] }] } } },
+      {
+        template: {
+          metadata: { labels: { a: '1' } },
+          spec: {
+            tolerations: [{ key: 'a' }],
+            securityContext: { runAsUser: 1 },
+            volumes: [{ name: 'work', emptyDir: {} }, { name: 'cache', emptyDir: {} }],
+            containers: [{ name: 'runner', volumeMounts: [{ mountPath: '/w', name: 'work' }, { mountPath: '/c', name: 'cache' }], resources: { limits: { cpu: '1' } } }],
+          },
+        },
+      },
+    );
+    expect(pod.metadata!.labels).toMatchObject({ a: '1' });
+    expect(pod.spec).toMatchObject({ tolerations: [{ key: 'b' }], securityContext: { runAsUser: 1 }, volumes: [{ name: 'work', emptyDir: { medium: 'Memory' } }, { name: 'cache' }] });
+    expect(pod.spec!.containers).toEqual([
+      { name: 'runner', image: 'img', volumeMounts: [{ mountPath: '/w', name: 'work2' }, { mountPath: '/c', name: 'cache' }], resources: { limits: { cpu: '1' } } },
+    ]);
+  });
+
+  test.each<[string, Partial<PodRequest>]>([
+    ['a reserved variable in the template', { template: { spec: { containers: [{ name: 'runner', env: [{ name: 'RUNNER_TOKEN', value: 'x' }] }] } } }],
+    ['a reserved variable in env', { env: { RUNNER_TOKEN: 'x' } }],
+  ])('%s is refused', (_, more) => {
+    expect(() => build(more)).toThrow(ComputeError);
+    expect(() => build(more)).toThrow(/RUNNER_TOKEN is set by Holdfast/);
+  });
+});
+
+describe('registrationSecret', () => {
+  test.each([
+    ['JIT', { runnerName: 'r', runnerId: 7, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'ünïcode=' } }],
+    ['token', { runnerName: 'r', env: { RUNNER_TOKEN: 'AAAABBBB', RUNNER_URL: 'https://x' } }],
+  ])('is read back as it was stored: %s', (_, registration) => {
+    const secret = registrationSecret(identity, registration, 'main');
+    expect(readRegistrationSecret(secret)).toEqual(registration);
+    expect(secret.metadata!.name).toBe(build().metadata!.name);
+    expect(JSON.stringify(secret.metadata)).not.toContain(Object.values(registration.env)[0]);
+  });
+});

@@ -1,0 +1,133 @@
+import { describe, expect, test } from '@jest/globals';
+import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
+import { goneView, podView } from '../../activities/compute/kubernetes/podView.ts';
+import type { PodView } from '../../activities/ports.ts';
+
+const NOW = '2026-03-01T12:00:00.500Z';
+
+/** Times are strings, as in the API server's JSON. */
+type Json = Record<string, unknown>;
+
+function pod(status: Json, more: { metadata?: Json; spec?: Json } = {}): V1Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'runner-a-0123456789',
+      namespace: 'ci',
+      uid: 'u-1',
+      creationTimestamp: '2026-03-01T11:59:00Z',
+      annotations: { 'holdfast.dev/workflow-id': 'runner-a' },
+      ...more.metadata,
+    },
+    spec: { containers: [], nodeName: 'n1', ...more.spec },
+    status: { conditions: [{ type: 'PodScheduled', status: 'True' }], ...status },
+  } as unknown as V1Pod;
+}
+
+const container = (name: string, state: Json, more: Json = {}): V1ContainerStatus =>
+  ({ name, image: 'i', imageID: '', ready: false, started: false, restartCount: 0, lastState: {}, state, ...more }) as unknown as V1ContainerStatus;
+const waiting = (reason: string, message?: string): Json => ({ waiting: { reason, ...(message ? { message } : {}) } });
+const running = { running: { startedAt: '2026-03-01T11:59:10Z' } };
+const terminated = (exitCode: number, more: Json = {}): Json => ({
+  terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt: '2026-03-01T11:59:10Z', finishedAt: '2026-03-01T11:59:50Z', ...more },
+});
+const runnerIs = (state: Json, more: Json = {}): Json => ({ containerStatuses: [container('runner', state, more)] });
+const disrupted = (reason: string): Json => ({ conditions: [{ type: 'PodScheduled', status: 'True' }, { type: 'DisruptionTarget', status: 'True', reason }] });
+
+/** Statuses as a real API server, kubelet or controller writes them (Kubernetes 1.34), cut to what matters. */
+const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
+  ['created, not looked at by a scheduler', pod({ phase: 'Pending', conditions: undefined }, { spec: { nodeName: undefined } }),
+    { scheduled: false, ended: false, gone: false, terminating: false, createdAt: '2026-03-01T11:59:00Z' }, ['unschedulable', 'node', 'startedAt', 'problem', 'exit', 'online', 'busy']],
+  ['unschedulable', pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available: 3 Insufficient cpu.' }] }, { spec: { nodeName: undefined } }),
+    { scheduled: false, unschedulable: '0/3 nodes are available: 3 Insufficient cpu.', ended: false }],
+  ['scheduling gated', pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }] }, { spec: { nodeName: undefined } }),
+    { scheduled: false, unschedulable: 'SchedulingGated' }],
+  ['scheduled, container being created', pod({ phase: 'Pending', ...runnerIs(waiting('ContainerCreating')) }), { scheduled: true, node: 'n1', ended: false }, ['problem', 'startedAt', 'unschedulable']],
+  ...(['ErrImagePull', 'ImagePullBackOff', 'ErrImageNeverPull', 'ImageInspectError'].map((reason) => [
+    reason, pod({ phase: 'Pending', ...runnerIs(waiting(reason, 'no such image')) }),
+    { ended: false, problem: { kind: 'image_pull', message: `container runner: ${reason}: no such image`, since: NOW } }, ['startedAt'],
+  ]) as [string, V1Pod, Partial<PodView>, (keyof PodView)[]][]),
+  ['InvalidImageName', pod({ phase: 'Pending', ...runnerIs(waiting('InvalidImageName', 'bad reference')) }), { problem: { kind: 'invalid_image', message: 'container runner: InvalidImageName: bad reference', since: NOW } }],
+  ['CreateContainerConfigError', pod({ phase: 'Pending', ...runnerIs(waiting('CreateContainerConfigError', 'secret "x" not found')) }), { problem: { kind: 'config', message: 'container runner: CreateContainerConfigError: secret "x" not found', since: NOW } }],
+  ['an image problem of a sidecar', pod({ phase: 'Pending', initContainerStatuses: [container('dind', waiting('ImagePullBackOff'))], ...runnerIs(waiting('PodInitializing')) }),
+    { problem: { kind: 'image_pull', message: 'container dind: ImagePullBackOff: no message', since: NOW } }],
+  ['running', pod({ phase: 'Running', ...runnerIs(running, { ready: true, started: true }) }), { startedAt: '2026-03-01T11:59:10Z', ended: false }, ['online', 'busy', 'exit', 'problem']],
+  ['completed', pod({ phase: 'Succeeded', ...runnerIs(terminated(0)) }),
+    { ended: true, gone: false, startedAt: '2026-03-01T11:59:10Z', exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
+  ['exit code 7', pod({ phase: 'Failed', ...runnerIs(terminated(7)) }), { ended: true, exit: { code: 7, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
+  ['with a termination message', pod({ phase: 'Failed', ...runnerIs(terminated(1, { message: '{"reason":"timeout"}' })) }),
+    { exit: { code: 1, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', message: '{"reason":"timeout"}' } }],
+  ['OOM-killed', pod({ phase: 'Failed', ...runnerIs(terminated(137, { reason: 'OOMKilled' })) }), { ended: true, exit: { code: 137, oomKilled: true, finishedAt: '2026-03-01T11:59:50Z' } }],
+  ['killed, not for memory', pod({ phase: 'Failed', ...runnerIs(terminated(137)) }), { exit: { code: 137, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
+  ['could not start its command', pod({ phase: 'Failed', ...runnerIs({ terminated: { exitCode: 128, reason: 'StartError', message: 'exec: "nope": not found', startedAt: '1970-01-01T00:00:00Z', finishedAt: '2026-03-01T11:59:50Z' } }) }),
+    { ended: true, exit: { code: 128, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', message: 'exec: "nope": not found' } }, ['startedAt']],
+  ['the kubelet lost track of the container: its 137 is made up', pod({ phase: 'Failed', ...runnerIs({ terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'The container could not be located when the pod was terminated', startedAt: null, finishedAt: null } }) }),
+    { ended: true }, ['exit', 'startedAt']],
+  ['the runner has ended, a native sidecar still runs', pod({ phase: 'Running', initContainerStatuses: [container('dind', running)], ...runnerIs(terminated(0)) }), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
+  ['an ordinary sidecar has ended, the runner runs', pod({ phase: 'Running', containerStatuses: [container('proxy', terminated(1)), container('runner', running)] }), { ended: false, startedAt: '2026-03-01T11:59:10Z' }, ['exit']],
+  ['a failed init container', pod({ phase: 'Failed', initContainerStatuses: [container('setup', terminated(2, { message: 'disk full' }))], ...runnerIs(waiting('PodInitializing')) }),
+    { ended: true, problem: { kind: 'config', message: 'init container setup ended with exit code 2: disk full', since: NOW } }, ['exit', 'startedAt']],
+  ['an init container that ran well', pod({ phase: 'Pending', initContainerStatuses: [container('setup', terminated(0))], ...runnerIs(waiting('PodInitializing')) }), { ended: false }, ['problem']],
+  ['evicted by the kubelet, without container statuses', pod({ phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.', ...disrupted('TerminationByKubelet') }),
+    { ended: true, reason: 'Evicted', disruption: 'TerminationByKubelet' }, ['exit', 'startedAt']],
+  ['node shutdown', pod({ phase: 'Failed', reason: 'Terminated', message: 'Pod was terminated in response to imminent node shutdown.', ...disrupted('TerminationByKubelet'), ...runnerIs(terminated(143)) }),
+    { ended: true, reason: 'Terminated', disruption: 'TerminationByKubelet', exit: { code: 143, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
+  ['evicted through the API, in its grace', pod({ phase: 'Running', ...disrupted('EvictionByEvictionAPI'), ...runnerIs(running) }, { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z', deletionGracePeriodSeconds: 30 } }),
+    { ended: false, terminating: true, terminationDeadline: '2026-03-01T12:00:30Z', disruption: 'EvictionByEvictionAPI' }],
+  ['preempted', pod({ phase: 'Running', ...disrupted('PreemptionByScheduler'), ...runnerIs(running) }, { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } }), { disruption: 'PreemptionByScheduler', terminating: true, ended: false }],
+  ['on a lost node', pod({ phase: 'Running', reason: 'NodeLost', conditions: [{ type: 'Ready', status: 'False' }, { type: 'DisruptionTarget', status: 'True', reason: 'DeletionByTaintManager' }], ...runnerIs(running, { ready: true, started: true }) }, { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } }),
+    { ended: false, terminating: true, reason: 'NodeLost', disruption: 'DeletionByTaintManager', scheduled: true }],
+  ['a disruption that was taken back', pod({ phase: 'Running', conditions: [{ type: 'DisruptionTarget', status: 'False', reason: 'PreemptionByScheduler' }], ...runnerIs(running) }), { ended: false }, ['disruption']],
+  ['failed without anything else', pod({ phase: 'Failed' }), { ended: true }, ['exit', 'problem', 'reason']],
+  ['rejected by the node', pod({ phase: 'Failed', reason: 'OutOfcpu', message: 'Node didn\'t have enough resource: cpu' }), { ended: true, reason: 'OutOfcpu' }],
+  ['without a status', pod({ conditions: undefined }, { spec: { nodeName: undefined } }), { ended: false, scheduled: false }],
+];
+
+describe('podView', () => {
+  test.each(CASES)('%s', (_, given, expected, absent = []) => {
+    const view = podView(given, NOW);
+    expect(view).toMatchObject({ name: 'runner-a-0123456789', namespace: 'ci', uid: 'u-1', workflowId: 'runner-a', ...expected });
+    for (const key of absent) expect(view).not.toHaveProperty(key);
+  });
+
+  const probes = { metadata: { annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/probes': 'true' } } };
+  test.each<[string, Json, Json, boolean | undefined, boolean | undefined]>([
+    ['no probes: the pod does not tell', {}, runnerIs(running, { started: true, ready: true }), undefined, undefined],
+    ['waiting', probes, runnerIs(waiting('ContainerCreating')), false, false],
+    ['running, not yet registered', probes, runnerIs(running, { started: false, ready: false }), false, false],
+    ['registered and idle', probes, runnerIs(running, { started: true, ready: true }), true, false],
+    ['registered and busy', probes, runnerIs(running, { started: true, ready: false }), true, true],
+    ['ended', probes, runnerIs(terminated(0), { started: false, ready: false }), false, false],
+    ['no status yet', probes, {}, false, false],
+  ])('online and busy: %s', (_, more, status, online, busy) => {
+    const view = podView(pod({ phase: 'Running', ...status }, more as { metadata?: Json }), NOW);
+    expect([view.online, view.busy]).toEqual([online, busy]);
+  });
+
+  test('a problem keeps the time at which it was first seen, as long as it is of the same kind and pod', () => {
+    const pulling = podView(pod({ phase: 'Pending', ...runnerIs(waiting('ErrImagePull', 'a')) }), NOW);
+    const later = '2026-03-01T12:05:00Z';
+    const backOff = pod({ phase: 'Pending', ...runnerIs(waiting('ImagePullBackOff', 'b')) });
+    expect(podView(backOff, later, pulling).problem).toEqual({ kind: 'image_pull', message: 'container runner: ImagePullBackOff: b', since: NOW });
+    expect(podView(backOff, later, { ...pulling, uid: 'u-0' }).problem?.since).toBe(later);
+    const config = pod({ phase: 'Pending', ...runnerIs(waiting('CreateContainerConfigError')) });
+    expect(podView(config, later, pulling).problem?.since).toBe(later);
+  });
+
+  test('reads the same from Dates as from the JSON', () => {
+    const json = pod({ phase: 'Succeeded', ...runnerIs(terminated(0)) }, { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } });
+    const typed = structuredClone(json);
+    typed.metadata!.creationTimestamp = new Date('2026-03-01T11:59:00Z');
+    typed.metadata!.deletionTimestamp = new Date('2026-03-01T12:00:30Z');
+    const end = typed.status!.containerStatuses![0]!.state!.terminated!;
+    end.startedAt = new Date('2026-03-01T11:59:10Z');
+    end.finishedAt = new Date('2026-03-01T11:59:50Z');
+    expect(podView(typed, NOW)).toEqual(podView(json, NOW));
+  });
+
+  test('goneView', () => {
+    const last = podView(pod({ phase: 'Running', ...runnerIs(running) }), NOW);
+    expect(goneView(last)).toEqual({ ...last, gone: true, ended: true });
+  });
+});
