@@ -16,13 +16,29 @@ export function kubeConfigSource({ kubeconfig, context }: ComputeConfig<'kuberne
 }
 
 async function checkCluster(compute: ComputeConfig<'kubernetes'>): Promise<Finding[]> {
-  const { loadKubeConfig } = await import('../activities/compute/kubernetes/kubeConfig.ts');
+  // Loaded where it is needed: the Kubernetes client takes most of a second.
+  const [{ loadKubeConfig }, { namespaceOf }, { checkPermissions }] = await Promise.all([
+    import('../activities/compute/kubernetes/kubeConfig.ts'),
+    import('../activities/compute/kubernetes/kubernetes.ts'),
+    import('../activities/compute/kubernetes/permissions.ts'),
+  ]);
+  const setting = compute.context === undefined ? 'HOLDFAST_KUBECONFIG' : 'HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT';
+  let kubeConfig;
   try {
-    const kubeConfig = loadKubeConfig(kubeConfigSource(compute));
-    return [{ level: 'ok', what: `Kubernetes cluster at ${kubeConfig.getCurrentCluster()?.server}` }];
+    kubeConfig = loadKubeConfig(kubeConfigSource(compute));
   } catch (error) {
-    const setting = compute.context === undefined ? 'HOLDFAST_KUBECONFIG' : 'HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT';
     return [{ level: 'error', what: `${setting}: ${oneLine(error)}`, fix: 'set HOLDFAST_KUBECONFIG to a kubeconfig file that has the context, or HOLDFAST_COMPUTE=process to do without a cluster' }];
+  }
+  const server = kubeConfig.getCurrentCluster()?.server ?? '';
+  const namespace = compute.allNamespaces ? undefined : namespaceOf(kubeConfig, compute.namespace);
+  const where = namespace === undefined ? 'all namespaces' : `namespace "${namespace}"`;
+  try {
+    const { user, missing, fix } = await checkPermissions(kubeConfig, namespace);
+    if (fix === undefined) return [{ level: 'ok', what: `Kubernetes at ${server}: ${user} has all permissions in ${where}` }];
+    const list = missing.map(({ verb, resource }) => `${verb} ${resource}`).join(', ');
+    return [{ level: 'error', what: `Kubernetes permissions missing: ${user} may not, in ${where}: ${list}`, fix }];
+  } catch (error) {
+    return [{ level: 'error', what: `${setting}: the Kubernetes API server at ${server} does not answer our questions: ${oneLine(error)}`, fix: 'check that the server runs and that the kubeconfig is the right one' }];
   }
 }
 

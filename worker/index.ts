@@ -3,6 +3,8 @@ export { HoldfastPlugin, workflowsPath, type HoldfastPluginOptions, type Holdfas
 export type { CiQueue } from './companions.ts';
 export { ciQueuesOf } from './ciQueues.ts';
 export { createCiServers, parseCredentials, type Credential, type Credentials } from '../activities/ciServers/index.ts';
+export { loadKubeConfig, type KubeConfigSource } from '../activities/compute/kubernetes/kubeConfig.ts';
+export { createKubernetesCompute, type KubernetesComputeOptions } from '../activities/compute/kubernetes/kubernetes.ts';
 export { createProcessCompute, type ProcessComputeOptions } from '../activities/compute/process/processCompute.ts';
 export type { CiServer, CiServers, Compute, PodView } from '../activities/ports.ts';
 export { CiServerError, ComputeError } from '../activities/ports.ts';
