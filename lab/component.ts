@@ -38,8 +38,8 @@ export interface Component {
   readonly ports: readonly string[];
   /** Must be ready before this one starts. */
   readonly after: readonly ComponentName[];
-  /** Throws ComponentUnavailableError when this machine cannot run it at all. */
-  check?(): Promise<void>;
+  /** Throws ComponentUnavailableError when it cannot run here at all. Before anything is started. */
+  check?(lab: Lab): Promise<void>;
   /** Writes what it needs. Idempotent: also called before a restart. */
   prepare?(lab: Lab): Promise<void>;
   command(lab: Lab): { args: string[]; env?: Record<string, string> };

@@ -56,7 +56,7 @@ async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
     } // prettier-ignore
   }
   const wanted = wantedComponents({ ...record, ...target }, options);
-  for (const component of wanted) await component.check?.();
+  for (const component of wanted) await component.check?.(lab);
   const missing: Component[] = [];
   for (const component of wanted) if (!(await isUp(lab, component))) missing.push(component);
   await resolveBinaries(lab, missing);

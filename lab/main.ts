@@ -53,7 +53,7 @@ Examples:
 program
   .command('up')
   .description('bring up what is missing, keep what runs, start again what died (data kept)')
-  .addOption(new Option('--nodes <kind>', 'nodes of the cluster; default: those it has').choices(['none', 'kubelet', 'kwok']))
+  .addOption(new Option('--nodes <kind>', 'add nodes; a cluster keeps those it has').choices(['none', 'kubelet', 'kwok']))
   .addOption(new Option('--only <part>', 'only this part').choices(PARTS))
   .option('--no-temporal', 'without Temporal')
   .option('--no-kubernetes', 'without Kubernetes')

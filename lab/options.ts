@@ -22,7 +22,7 @@ export interface LabOptions {
   temporal?: boolean;
   /** etcd, API server, controller manager, scheduler. @default true */
   kubernetes?: boolean;
-  /** @default "none" */
+  /** Adds nodes; `none` takes none away. @default "none" */
   nodes?: Nodes;
   /** Port of Temporal's gRPC front end on 127.0.0.1. Default: a free one, remembered in the state folder. */
   temporalPort?: number;

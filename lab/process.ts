@@ -94,5 +94,6 @@ export async function becomesTrue(condition: () => Promise<boolean>, withinMs: n
 /** The last lines of a log, for an error message. */
 export async function logTail(path: string, lines = 15): Promise<string> {
   const text = await readFile(path, 'utf8').catch(() => '');
-  return text.trimEnd().split('\n').slice(-lines).join('\n');
+  const tail = text.trimEnd().split('\n').slice(-lines);
+  return tail.map((line) => (line.length > 300 ? `${line.slice(0, 300)}…` : line)).join('\n');
 }

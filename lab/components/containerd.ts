@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Component, Lab } from '../component.ts';
-import { PAUSE_IMAGE } from '../images/definitions.ts';
+import { IMAGES, PAUSE_IMAGE } from '../images/definitions.ts';
 import { writeRecord } from '../store.ts';
 import { cniNetworkName, containerdFolder, containerdSocket, runFolder } from '../nodeFiles.ts';
 import { checkNodeRequirements, cniFolder, mayLowerOomScore } from '../nodeRequirements.ts';
@@ -17,7 +17,10 @@ export const containerd: Component = {
   binaries: ['containerd', 'ctr', 'runc'],
   ports: [],
   after: [],
-  check: checkNodeRequirements,
+  async check() {
+    await checkNodeRequirements();
+    for (const image of IMAGES) await image.fingerprint(); // says what an image is made of and is missing here
+  },
   async prepare(lab) {
     lab.record.podNetwork = await ensureBridge(lab.record);
     const folder = containerdFolder(lab);

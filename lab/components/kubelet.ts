@@ -23,11 +23,13 @@ export const kubelet: Component = {
   binaries: ['kubelet'],
   ports: ['kubelet', 'kubelet-health'],
   after: ['containerd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'],
-  check: checkNodeRequirements,
-  async prepare(lab) {
+  async check(lab) {
+    await checkNodeRequirements();
     if (lab.dir.length > LONGEST_STATE_DIR) {
       throw new ComponentUnavailableError('kubelet', `the state folder's path is too long for the kubelet's sockets (${lab.dir.length} characters, at most ${LONGEST_STATE_DIR}): choose another --state-dir`);
     }
+  },
+  async prepare(lab) {
     if (!(await exists(kubeletClient(lab).certificate))) {
       throw new ComponentUnavailableError('kubelet', 'this control plane was started without openssl: run `lab down`, then `lab up --nodes kubelet`');
     }

@@ -19,9 +19,8 @@ export interface ImageDefinition {
   fill(root: string): Promise<void>;
 }
 
-/** Change it with the code of this folder, so that labs that are up get the new images. */
-const RECIPE = '1';
-const project = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const recipes = dirname(fileURLToPath(import.meta.url));
+const project = join(recipes, '..', '..');
 const simulator = join(project, 'simulator');
 
 export const PAUSE_IMAGE = 'holdfast.test/pause:1';
@@ -41,7 +40,7 @@ export const IMAGES: readonly ImageDefinition[] = [
     // What keeps a pod's namespaces alive: ends on SIGTERM and reaps orphans.
     reference: PAUSE_IMAGE,
     config: { entrypoint: ['/sbin/tini', '--', '/bin/busybox', 'sleep', '2147483647'] },
-    fingerprint: async () => digest(await programFacts(tini(), busybox())),
+    fingerprint: () => fingerprintOf([tini(), busybox()]),
     async fill(root) {
       await addProgram(root, tini(), '/sbin/tini');
       await addProgram(root, busybox(), '/bin/busybox');
@@ -50,14 +49,14 @@ export const IMAGES: readonly ImageDefinition[] = [
   {
     reference: BUSYBOX_IMAGE,
     config: { command: ['/bin/sh'] },
-    fingerprint: async () => digest(await programFacts(busybox())),
+    fingerprint: () => fingerprintOf([busybox()]),
     fill: addBusybox,
   },
   {
     // The simulator's runner: stands in for ghcr.io/actions/actions-runner.
     reference: RUNNER_IMAGE,
     config: { entrypoint: ['/sbin/tini', '--', 'node', '/opt/holdfast/simulator/runner.ts'], workingDir: '/opt/holdfast' },
-    fingerprint: async () => digest(await programFacts(tini(), busybox(), node()), await treeFacts(simulator)),
+    fingerprint: () => fingerprintOf([tini(), busybox(), node()], [simulator]),
     async fill(root) {
       await addBusybox(root);
       await addProgram(root, tini(), '/sbin/tini');
@@ -88,14 +87,15 @@ function find(name: string, env: string, candidates: readonly string[], fix: str
   return found;
 }
 
-/** Path, size and time of change: reading 100 MB on each `up` would take too long. */
-async function programFacts(...programs: string[]): Promise<string[]> {
-  const facts: string[] = [];
+/** Of the code of this folder, programs and folders. Of a program size and time of change: reading 100 MB on each `up` takes too long. */
+async function fingerprintOf(programs: readonly string[], folders: readonly string[] = []): Promise<string> {
+  const hash = createHash('sha256');
   for (const program of programs) {
     const { size, mtimeMs } = await stat(await realpath(program));
-    facts.push(`${program} ${size} ${mtimeMs}`);
+    hash.update(`${program} ${size} ${mtimeMs}\n`);
   }
-  return facts;
+  for (const folder of [recipes, ...folders]) hash.update(JSON.stringify(await treeFacts(folder)));
+  return hash.digest('hex');
 }
 
 async function treeFacts(folder: string): Promise<string[]> {
@@ -104,8 +104,4 @@ async function treeFacts(folder: string): Promise<string[]> {
   const facts: string[] = [];
   for (const file of files.toSorted()) facts.push(file, await readFile(file, 'utf8'));
   return facts;
-}
-
-function digest(...facts: string[][]): string {
-  return createHash('sha256').update(JSON.stringify([RECIPE, facts])).digest('hex');
 }
