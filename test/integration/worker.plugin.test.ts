@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Client, Connection } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
+import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
+import type { Compute } from '../../activities/ports.ts';
+import { startSimulator, type Simulator } from '../../simulator/simulator.ts';
+import { ciQueuesOf } from '../../worker/ciQueues.ts';
+import { HoldfastPlugin, type HoldfastPluginOptions } from '../../worker/plugin.ts';
+import { RUNNER_WORKFLOW, ciTaskQueue, type RunnerInput, type RunnerResult } from '../../workflows/contract.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { until } from '../support/until.ts';
+
+Runtime.install({ logger: new DefaultLogger('ERROR') });
+const RUNNER_PROGRAM = fileURLToPath(new URL('../../simulator/runner.ts', import.meta.url));
+
+await describeWithLab('the plugin on a Worker of somebody else', { temporal: true }, (lab) => {
+  let simulator: Simulator;
+  let connection: NativeConnection;
+  let client: Client;
+  let stateDir: string;
+
+  beforeAll(async () => {
+    simulator = await startSimulator();
+    connection = await NativeConnection.connect({ address: lab.temporal?.address ?? '' });
+    client = new Client({ connection: await Connection.connect({ address: lab.temporal?.address ?? '' }) });
+    stateDir = await mkdtemp(join(tmpdir(), 'holdfast-plugin-'));
+  });
+  afterAll(async () => {
+    await client.connection.close();
+    await connection.close();
+    await simulator.stop();
+  });
+
+  function pluginOptions(more: Partial<HoldfastPluginOptions> = {}): HoldfastPluginOptions {
+    process.env['TEST_PLUGIN_TOKEN'] = 'ghp_simulator';
+    const credentials = parseCredentials({ default: { type: 'pat', tokenEnv: 'TEST_PLUGIN_TOKEN', apiUrl: simulator.url } });
+    return {
+      compute: createProcessCompute({ stateDir, command: [process.execPath, RUNNER_PROGRAM] }),
+      ciServers: createCiServers(credentials),
+      ciQueues: ciQueuesOf(credentials),
+      ...more,
+    };
+  }
+  const newQueue = (): string => `test-${randomUUID().slice(0, 8)}`;
+  const pollers = async (taskQueue: string): Promise<number> => {
+    const { pollers: found } = await client.workflowService.describeTaskQueue({ namespace: 'default', taskQueue: { name: taskQueue }, taskQueueType: ACTIVITY });
+    return found?.length ?? 0;
+  };
+
+  async function runOneRunner(taskQueue: string): Promise<RunnerResult> {
+    const input: RunnerInput = { repository: 'acme/app', labels: [taskQueue], intervals: { onlineLookup: '100ms' } };
+    const handle = await client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${taskQueue}`, taskQueue, args: [input] });
+    const { id } = simulator.queueJob({ repo: 'acme/app', labels: [taskQueue], command: 'echo from the job' });
+    const result = (await handle.result()) as RunnerResult;
+    expect(simulator.job(id)).toMatchObject({ conclusion: 'success', output: expect.arrayContaining(['from the job']) });
+    return result;
+  }
+
+  test.each<[string, Partial<WorkerOptions>]>([
+    ['with nothing else', {}],
+    ['with workflows and activities of its own', { workflowsPath: fileURLToPath(new URL('../support/foreignWorker/workflows.ts', import.meta.url)), activities: { greet: async (name: string) => `hello ${name}` } }],
+  ])('runs a runner, %s', async (_what, own) => {
+    const taskQueue = newQueue();
+    const completions: boolean[] = [];
+    const plugin = new HoldfastPlugin(pluginOptions({ onCompletion: (completed) => completions.push(completed) }));
+    expect(plugin.status()).toEqual({ polling: false, watchSynced: false, activitiesInFlight: 0 });
+    const worker = await Worker.create({ connection, taskQueue, plugins: [plugin], ...own });
+    await worker.runUntil(async () => {
+      await until('the plugin to be up', () => plugin.status().polling && plugin.status().watchSynced);
+      expect(await runOneRunner(taskQueue)).toMatchObject({ outcome: 'succeeded', attempt: 1 });
+      if (own.activities) expect(await client.workflow.execute('greeting', { workflowId: `greeting-${taskQueue}`, taskQueue, args: ['you'] })).toBe('hello you');
+      expect(await pollers(ciTaskQueue(taskQueue, 'default'))).toBe(1);
+    });
+    expect(plugin.status()).toMatchObject({ polling: false, activitiesInFlight: 0 });
+    expect(completions).toContain(true); // its waits ended by the watcher, not by a poll
+    expect(simulator.runners()).toEqual([]);
+    expect(await readdir(join(stateDir, 'pods'))).toEqual([]);
+  });
+
+  test('set on the connection, it serves the one Worker on it', async () => {
+    const plugin = new HoldfastPlugin(pluginOptions());
+    const own = await NativeConnection.connect({ address: lab.temporal?.address ?? '', plugins: [plugin] });
+    const taskQueue = newQueue();
+    const worker = await Worker.create({ connection: own, taskQueue });
+    await worker.runUntil(async () => expect(await runOneRunner(taskQueue)).toMatchObject({ outcome: 'succeeded' }));
+    await own.close(); // throws while any Worker still uses it
+  });
+
+  test('a Worker that is shut down before the plugin is up stops all the same', async () => {
+    const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin(pluginOptions())] });
+    await worker.runUntil(async () => undefined);
+    expect(worker.getState()).toBe('STOPPED');
+  });
+
+  test('a watch that cannot be had stops the Worker with its error', async () => {
+    const { compute, ...rest } = pluginOptions();
+    const broken: Compute = { ...compute, watch: async () => await Promise.reject(new Error('no watch today')) };
+    const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin({ ...rest, compute: broken })] });
+    await expect(worker.run()).rejects.toThrow('no watch today');
+    expect(worker.getState()).toBe('STOPPED');
+  });
+
+  test('a watch that never answers does not keep the Worker from stopping', async () => {
+    const { compute, ...rest } = pluginOptions();
+    const silent: Compute = { ...compute, watch: async () => await new Promise<never>(() => undefined) };
+    const plugin = new HoldfastPlugin({ ...rest, compute: silent });
+    const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] });
+    await worker.runUntil(async () => await until('the Workers to poll', () => plugin.status().polling));
+    expect(plugin.status().watchSynced).toBe(false);
+  });
+
+  test('one instance for two Workers, and an activity of the same name, are refused', async () => {
+    const plugin = new HoldfastPlugin(pluginOptions());
+    const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] });
+    await expect(Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] })).rejects.toThrow('this HoldfastPlugin is in use by another Worker: make one for each Worker');
+    await worker.runUntil(async () => undefined);
+    const clash = Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin(pluginOptions())], activities: { release: async () => 'mine' } });
+    await expect(clash).rejects.toThrow("the Worker has activities of the same name as Holdfast's: release; rename them");
+  });
+});
+
+/** temporal.api.enums.v1.TaskQueueType */
+const ACTIVITY = 2;
