@@ -21,6 +21,7 @@ export class Webhooks {
   readonly #timeoutMs: number;
   readonly #faults: Faults;
   readonly #changes: Changes;
+  readonly #installationOf: (login: string) => number | undefined;
   #deliveries: WebhookDelivery[] = [];
   #nextId = 1;
   /** Deliveries of one job are sent in order; those of different jobs at once. */
@@ -28,11 +29,13 @@ export class Webhooks {
   #heldBack: Pending[] = [];
   #stopped = new AbortController();
 
-  constructor(target: WebhookTarget | undefined, timeoutMs: number, faults: Faults, changes: Changes) {
+  /** @param installationOf the App's installation on an account, which an App's events name */
+  constructor(target: WebhookTarget | undefined, timeoutMs: number, faults: Faults, changes: Changes, installationOf: (login: string) => number | undefined) {
     this.target = target;
     this.#timeoutMs = timeoutMs;
     this.#faults = faults;
     this.#changes = changes;
+    this.#installationOf = installationOf;
   }
 
   /** All deliveries, the oldest first. */
@@ -43,7 +46,7 @@ export class Webhooks {
   /** Tells of a job. Returns at once; the delivery goes its own way. */
   announce(action: JobAction, job: SimulatedJob): void {
     if (!this.target) return;
-    const payload = workflowJobPayload(action, job);
+    const payload = workflowJobPayload(action, job, this.#installationOf(job.repo.split('/')[0] ?? ''));
     const pending: Pending = { delivery: this.#record(action, job.repo, payload, randomUUID(), false), body: JSON.stringify(payload) };
     const endpoint = { endpoint: `workflow_job.${action}` };
     if (this.#faults.first(['webhook_lost'], endpoint)) {
@@ -155,7 +158,7 @@ function webhookHeaders(target: WebhookTarget, delivery: WebhookDelivery, body: 
   };
 }
 
-function workflowJobPayload(action: JobAction, job: SimulatedJob): Record<string, unknown> {
+function workflowJobPayload(action: JobAction, job: SimulatedJob, installation: number | undefined): Record<string, unknown> {
   const login = job.repo.split('/')[0] ?? '';
   const owner = userJson(login);
   return {
@@ -177,5 +180,6 @@ function workflowJobPayload(action: JobAction, job: SimulatedJob): Record<string
       description: null,
     },
     sender: userJson('octocat', 'User'),
+    ...(installation === undefined ? {} : { installation: { id: installation, node_id: Buffer.from(`IntegrationInstallation${installation}`).toString('base64') } }),
   };
 }

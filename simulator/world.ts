@@ -33,7 +33,9 @@ export class World {
     this.faults = new Faults(settings.seed);
     this.credentials = new Credentials(settings);
     this.limits = new RateLimits(settings.rateLimit, settings.secondaryLimits);
-    this.webhooks = new Webhooks(settings.webhook, settings.webhookTimeoutMs, this.faults, this.changes);
+    const installationOf = (login: string): number | undefined =>
+      settings.apps.flatMap((app) => app.installations).find(({ account }) => account.toLowerCase() === login.toLowerCase())?.id;
+    this.webhooks = new Webhooks(settings.webhook, settings.webhookTimeoutMs, this.faults, this.changes, installationOf);
     this.dispatch = new Dispatch(settings, this.registrations, this.jobs, this.changes, (action, job) => this.webhooks.announce(action, job));
   }
 
