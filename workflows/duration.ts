@@ -4,12 +4,15 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, 
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
-/** Milliseconds of a duration string, or `undefined` when it is none. */
+/** Longer is a mistake, and a date that far away would not be one (a JavaScript date ends in the year 275760). */
+const MAX_MS = 10 * 365 * 24 * 3_600_000;
+
+/** Milliseconds of a duration string, or `undefined` when it is none or longer than ten years. */
 export function parseDuration(text: string): number | undefined {
   if (!DURATION.test(text)) return undefined;
   let total = 0;
   for (const [, amount, unit] of text.matchAll(PART)) total += Number(amount) * (UNIT_MS[unit ?? ''] ?? Number.NaN);
-  return Number.isSafeInteger(Math.round(total)) ? Math.round(total) : undefined;
+  return total <= MAX_MS ? Math.round(total) : undefined;
 }
 
 /** `14400000` → `4h0m0s`, `90000` → `1m30s`, `15000` → `15s`, `250` → `250ms`. */

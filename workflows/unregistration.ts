@@ -45,7 +45,8 @@ export type UnregistrationAction =
 /** The next step towards "unregistered, and safe to tear down". */
 export function decideUnregistration(f: UnregistrationFacts): UnregistrationAction {
   if (f.proven) return whenUnregistered(f, '1', 'registration is proven absent');
-  if (f.ephemeral && f.ended && f.exitCode === 0 && f.sawJob) {
+  // A runner that was told to go may exit with 0 in the middle of its job: only one that was left alone has removed itself for sure.
+  if (f.ephemeral && f.ended && f.exitCode === 0 && f.sawJob && f.stop === undefined && !f.stopRequested) {
     return { kind: 'tearDown', row: '2', why: 'ephemeral runner ended its job with exit code 0: it has removed itself' };
   }
   if (!f.ended && f.stop === 'force' && !f.stopRequested) return { kind: 'stopPod', row: '5', why: 'forced: the pod goes at once' };
@@ -64,9 +65,9 @@ export function decideUnregistration(f: UnregistrationFacts): UnregistrationActi
 function whenUnregistered(f: UnregistrationFacts, row: string, because: string): UnregistrationAction {
   if (f.ended) return { kind: 'tearDown', row, why: `${because} and the runner has ended` };
   if (!f.started) return { kind: 'tearDown', row, why: `${because} and the runner container never started` };
-  if (f.stop !== undefined) return stopOrAwait(f, row, because);
+  if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
   if (f.ownSignal === 'idle') return { kind: 'tearDown', row, why: `${because} and the runner itself says it is idle` };
-  if (f.settled && f.ownSignal === 'unknown') return { kind: 'stopPod', row, why: `${because} and the runner has not ended by itself in time` };
+  if (f.settled && f.ownSignal === 'unknown') return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
   // GitHub has been seen to answer 204 for up to a minute after a job had started: without the runner's own word the pod may be busy.
   return f.ownSignal === 'busy'
     ? { kind: 'waitEnded', row, why: `${because}, but a job is running: it may finish`, until: 'jobDeadline' }
@@ -75,15 +76,15 @@ function whenUnregistered(f: UnregistrationFacts, row: string, because: string):
 
 function whenAbsent(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended || f.heldId || !f.started) return whenUnregistered(f, '4a', 'CI server does not know the runner');
+  if (f.stop !== undefined) return stopOrAwait(f, '5', 'CI server does not know the runner yet, and its stop was accepted');
   if (f.ownSignal === 'busy') return { kind: 'waitEnded', row: '4', why: 'a job is running: that beats any 404', until: 'jobDeadline' };
   if (f.registrationOver) return whenUnregistered(f, '4b', 'runner did not register within its deadline');
-  if (f.stop !== undefined) return stopOrAwait(f, '4c', 'CI server does not know the runner yet');
   return { kind: 'lookAgain', row: '4c', why: 'runner may be about to register' };
 }
 
 function whenBusy(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return { kind: 'handOff', row: '8', why: 'CI server still calls the ended runner busy' };
-  if (f.stop !== undefined) return stopOrAwait(f, '5', 'runner is busy');
+  if (f.stop !== undefined) return stopOrAwait(f, '5', 'runner is busy and its stop was accepted');
   return f.ephemeral
     ? { kind: 'waitEnded', row: '6', why: 'ephemeral runner busy (422): its end wakes this', until: 'busyRecheck' }
     : { kind: 'askRemoval', row: '7', why: 'static runner busy (422): retried until the job ends' };
@@ -100,8 +101,6 @@ function whenUnanswered(f: UnregistrationFacts): UnregistrationAction {
   return { kind: 'askRemoval', row: '3-11', why: 'ask the CI server to remove the registration' };
 }
 
-function stopOrAwait(f: UnregistrationFacts, row: string, because: string): UnregistrationAction {
-  return f.stopRequested
-    ? { kind: 'waitEnded', row, why: 'pod is terminating', until: 'terminated' }
-    : { kind: 'stopPod', row, why: `${because} and its stop was accepted` };
+function stopOrAwait(f: UnregistrationFacts, row: string, why: string): UnregistrationAction {
+  return f.stopRequested ? { kind: 'waitEnded', row, why: 'pod is terminating', until: 'terminated' } : { kind: 'stopPod', row, why };
 }
