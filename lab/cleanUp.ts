@@ -39,7 +39,7 @@ export async function cleanUp(lab: Lab): Promise<void> {
     await removeMatching(folder, async (name) => isAbandonedSocket(join(folder, name)));
     await removeIfEmpty(folder);
   }
-  if (lab.record.sysctls !== undefined) await restoreSysctls(lab.record.sysctls);
+  await restoreSysctls();
 }
 
 /**

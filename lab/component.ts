@@ -15,8 +15,6 @@ export interface LabRecord {
   podNetwork?: string;
   /** How containerd lays out images here. */
   snapshotter?: 'overlayfs' | 'native';
-  /** Kernel settings as they were before the kubelet changed them. */
-  sysctls?: Record<string, string>;
 }
 
 /** What a component's functions get. */

@@ -98,8 +98,7 @@ export async function down(options: DownOptions = {}): Promise<void> {
       };
       await Promise.all(Object.values(COMPONENTS).map(stop));
       await cleanUp(labOf(dir, record, progress));
-      const { sysctls: _, ...kept } = record;
-      await writeRecord(dir, { ...kept, temporal: false, kubernetes: false, nodes: 'none' });
+      await writeRecord(dir, { ...record, temporal: false, kubernetes: false, nodes: 'none' });
       if (options.purge === true) {
         for (const data of ['temporal', 'etcd', 'kubernetes', 'containerd', 'kubelet', 'processes', 'kubeconfig', 'lab.json']) {
           await rm(join(dir, data), { recursive: true, force: true });

@@ -1,20 +1,36 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Kernel settings that a kubelet changes machine-wide (pkg/kubelet/cm, setupKernelTunables). */
+/** Kernel settings that a kubelet changes machine-wide (kubernetes/kubernetes, pkg/kubelet/cm, setupKernelTunables). */
 const TOUCHED = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops', 'kernel/keys/root_maxkeys', 'kernel/keys/root_maxbytes'];
+/** One for all labs of this machine: what a second one would find has been changed by the first. */
+const SAVED = '/run/holdfast-sysctls.json';
 
-/** What they are now, to be restored when the node is taken down. */
-export async function readSysctls(): Promise<Record<string, string>> {
+/** Remembers what the settings are, unless another lab did before. */
+export async function saveSysctls(): Promise<void> {
+  const text = JSON.stringify(await read());
+  await writeFile(SAVED, text, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+}
+
+/** Restores the settings when the last node of this machine's labs is gone (its run folder was removed). */
+export async function restoreSysctls(): Promise<void> {
+  if ((await readdir('/run')).some((name) => /^holdfast-[0-9a-f]{8}$/.test(name))) return;
+  const text = await readFile(SAVED, 'utf8').catch(() => undefined);
+  if (text === undefined) return;
+  const now = await read();
+  for (const [name, value] of Object.entries(JSON.parse(text) as Record<string, string>)) {
+    if (now[name] !== value) await writeFile(join('/proc/sys', name), value);
+  }
+  await rm(SAVED, { force: true });
+}
+
+async function read(): Promise<Record<string, string>> {
   const values: Record<string, string> = {};
   for (const name of TOUCHED) {
     const value = await readFile(join('/proc/sys', name), 'utf8').catch(() => undefined);
     if (value !== undefined) values[name] = value.trim();
   }
   return values;
-}
-
-export async function restoreSysctls(values: Record<string, string>): Promise<void> {
-  const now = await readSysctls();
-  for (const [name, value] of Object.entries(values)) if (now[name] !== value) await writeFile(join('/proc/sys', name), value);
 }

@@ -9,8 +9,7 @@ import { checkNodeRequirements } from '../nodeRequirements.ts';
 import { ComponentUnavailableError } from '../options.ts';
 import { hostAddress } from '../podNetwork.ts';
 import { isOk } from '../probe.ts';
-import { writeRecord } from '../store.ts';
-import { readSysctls } from '../sysctls.ts';
+import { saveSysctls } from '../sysctls.ts';
 import { nodeIsReady } from './kwok.ts';
 
 /** The kubelet makes sockets below its folder, and a socket's path has at most 107 characters. */
@@ -34,8 +33,7 @@ export const kubelet: Component = {
       throw new ComponentUnavailableError('kubelet', 'this control plane was started without openssl: run `lab down`, then `lab up --nodes kubelet`');
     }
     await mkdir(join(kubeletFolder(lab), 'pods-logs'), { recursive: true });
-    lab.record.sysctls ??= await readSysctls();
-    await writeRecord(lab.dir, lab.record);
+    await saveSysctls();
     await createCgroups(lab.record);
     await writeFile(join(kubeletFolder(lab), 'resolv.conf'), 'options ndots:1\n');
     await writeFile(configPath(lab), stringify(config(lab)));
