@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelMessage, RunnerMessage } from './runner/wire.ts';
 import type { FleetLink, SimulatedRunnerHooks } from './simulated-runner.ts';
@@ -22,6 +23,7 @@ export class Fleet {
   /** @param url where the simulator listens */
   constructor(url: string) {
     this.#url = url.replace(/\/$/, '');
+    setMaxListeners(0, this.#closed.signal); // every request of every runner listens
     this.#channel = this.#nextChannel();
     this.#link = {
       url: this.#url,

@@ -48,17 +48,18 @@ export function serveRunnerEndpoints(server: FastifyInstance, world: World): voi
 }
 
 function listRunners(world: World, call: Call, staleLists: Map<ScopePath, { atMs: number; runners: Record<string, unknown>[] }>): Answer {
+  const { name } = call.query;
   const stale = world.faults.first(['stale_list'], call.target);
   const cached = staleLists.get(call.scope);
-  let runners: Record<string, unknown>[];
-  if (stale && cached && Date.now() - cached.atMs < (stale.ageMs ?? 60_000)) runners = cached.runners;
+  const old = stale && cached && Date.now() - cached.atMs < (stale.ageMs ?? 60_000) ? cached.runners : undefined;
+  let matching: Record<string, unknown>[];
+  if (old) matching = old.filter((runner) => name === undefined || runner['name'] === name);
   else {
     const lies = liesFor(world, call);
-    runners = world.registrations.list(call.scope).map((registration) => view(world, registration, lies));
-    if (stale) staleLists.set(call.scope, { atMs: Date.now(), runners });
+    const all = world.registrations.list(call.scope);
+    matching = all.filter((registration) => name === undefined || registration.name === name).map((registration) => view(world, registration, lies));
+    if (stale) staleLists.set(call.scope, { atMs: Date.now(), runners: all.map((registration) => view(world, registration, lies)) });
   }
-  const { name } = call.query;
-  const matching = name === undefined ? runners : runners.filter((runner) => runner['name'] === name);
   const { items, headers } = paginate(matching, call);
   return { status: 200, body: { total_count: matching.length, runners: items }, headers };
 }
