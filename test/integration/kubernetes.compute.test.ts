@@ -6,6 +6,7 @@ import type { ApiMeasure } from '../../activities/compute/kubernetes/apiServer.t
 import { checkPermissions, requiredPermissions } from '../../activities/compute/kubernetes/permissions.ts';
 import type { PodRequest, Registration } from '../../activities/ports.ts';
 import { startApiProxy } from '../support/apiProxy.ts';
+import { ForwardProxy } from '../support/forwardProxy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { recordWatch } from '../support/recordedWatch.ts';
@@ -185,6 +186,21 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
         await proxy.close();
       }
     });
+  });
+
+  test("goes through the kubeconfig's proxy", async () => {
+    const proxy = await new ForwardProxy().start();
+    const cluster = { ...harness.kubeConfig.getCurrentCluster()!, proxyUrl: `http://${proxy.host}` };
+    const config = new KubeConfig();
+    config.loadFromClusterAndUser(cluster, harness.kubeConfig.getCurrentUser()!);
+    const compute = harness.instance({ kubeConfig: config });
+    expect(await compute.list()).toEqual([]);
+    const pod = await compute.createPod(request(), undefined);
+    expect(await compute.deletePod(pod)).toBe('gone');
+    expect(proxy.passed.length).toBeGreaterThan(0);
+    expect(new Set(proxy.passed)).toEqual(new Set([`CONNECT ${new URL(cluster.server).host}`]));
+    await compute.close();
+    await proxy.stop();
   });
 
   describe('permissions', () => {

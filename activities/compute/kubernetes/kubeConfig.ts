@@ -29,12 +29,15 @@ export function loadKubeConfig({ path, context }: KubeConfigSource = {}): KubeCo
     load(config, path);
     if (context !== undefined) config.setCurrentContext(context);
   } catch (error) {
-    const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
-    throw new KubeConfigError(`Cannot read the kubeconfig ${from}: ${text}`, { cause: error });
+    const [line] = String((error as { message?: unknown }).message ?? error).split('\n');
+    throw new KubeConfigError(`Cannot read the kubeconfig ${from}: ${line}`, { cause: error });
   }
   if (config.getCurrentCluster()) return config;
   const contexts = config.getContexts().map(({ name }) => name);
-  if (contexts.length === 0) throw new KubeConfigError('No cluster: set KUBECONFIG, name a kubeconfig file, or run in a pod with a service account');
+  if (contexts.length === 0) {
+    if (path ?? process.env['KUBECONFIG']) throw new KubeConfigError(`The kubeconfig ${from} has no contexts: is it the right file?`);
+    throw new KubeConfigError('No cluster: set KUBECONFIG, name a kubeconfig file, or run in a pod with a service account');
+  }
   throw new KubeConfigError(`The kubeconfig ${from} has no context "${config.getCurrentContext()}" with a cluster; it has ${contexts.join(', ')}`);
 }
 
