@@ -38,11 +38,12 @@ const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 30
 
 /** The verdict on this runner's end. An unknown final state is never `succeeded`. */
 export function decideEnding(f: EndFacts): EndDecision {
-  if (f.cancel !== undefined) return whenCancelled(f.cancel);
+  if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
   const exit = f.pod?.exit;
-  if (exit?.oomKilled === true) return end('failed', 'The runner was killed: out of memory. Raise its memory limit.', 'oom_killed');
-  const loss = f.pod === undefined || f.stoppedByUs ? undefined : lossCause(f.pod);
+  if (exit?.oomKilled === true) return outOfMemory();
+  if (f.pod?.reason === 'DeadlineExceeded') return end('aborted', 'The pod ran into its activeDeadlineSeconds.', 'run_timeout');
+  const loss = lossOf(f);
   if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined)) return end('succeeded', 'The runner did its job and exited with code 0.');
   return loss === undefined ? whenExited(f) : whenLost(f, loss);
 }
@@ -62,10 +63,33 @@ function wasBusy(f: EndFacts): boolean {
   return f.ownBusyAtEnd || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent');
 }
 
-function whenCancelled(cancel: Cancellation): EndDecision {
+function whenCancelled(f: EndFacts, cancel: Cancellation): EndDecision {
   const because = cancel.reason === '' ? '' : `: ${cancel.reason}`;
-  if (cancel.by === 'drain') return end('succeeded', `The runner was drained${because}.`);
+  if (cancel.by === 'drain') return whenDrained(f, because);
   return end('aborted', `The runner was ended (${cancel.by}, ${cancel.mode})${because}.`, cancel.by);
+}
+
+/** Retired in good order, unless something went wrong meanwhile: a job that was lost in a drain is lost all the same. */
+function whenDrained(f: EndFacts, because: string): EndDecision {
+  if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
+  const exit = f.pod?.exit;
+  const loss = lossOf(f);
+  if (exit?.oomKilled === true) return outOfMemory();
+  if (f.removal === 'busy' && !(exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined))) {
+    const cause = loss ?? 'agent_lost';
+    return end('errored', `The runner was lost while it ran a job, in a drain${because} (${cause}).`, cause);
+  }
+  // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
+  if (exit !== undefined && exit.code !== 0 && loss === undefined && !f.stoppedByUs) return whenExited(f);
+  return end('succeeded', `The runner was drained${because}.`);
+}
+
+function outOfMemory(): EndDecision {
+  return end('failed', 'The runner was killed: out of memory. Raise its memory limit.', 'oom_killed');
+}
+
+function lossOf({ pod, stoppedByUs }: EndFacts): RunnerCause | undefined {
+  return pod === undefined || stoppedByUs ? undefined : lossCause(pod);
 }
 
 /** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
@@ -80,6 +104,8 @@ export function lossCause(pod: PodView): RunnerCause | undefined {
     case 'DeletionByPodGC':
       return 'node_lost';
     case 'TerminationByKubelet':
+      // The kubelet gives this one reason for its evictions, for making room for critical pods, and for the node's shutdown.
+      if (pod.reason === 'Preempting') return 'preempted';
       return pod.reason === 'Evicted' ? 'evicted' : 'node_shutdown';
     default:
       return 'evicted';
@@ -119,6 +145,7 @@ function whenExited(f: EndFacts): EndDecision {
   if (f.removal === 'busy') return end('errored', 'The runner exited with code 0, but the CI server still has its job running.', 'agent_lost');
   if (!f.wasOnline) return end('errored', 'The runner exited with code 0 before it was ever online.', 'never_registered');
   if (f.removal === 'absent') return end('errored', 'The registration was removed from outside, and the runner ended.', 'deleted_externally');
+  if (!f.ephemeral) return end('errored', 'The static runner exited with code 0, which nobody had asked it to.', 'agent_lost');
   return end('errored', 'The runner exited with code 0 without having run a job.', 'agent_lost');
 }
 

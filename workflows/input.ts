@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { PodTemplate, Scope } from '../activities/ports.ts';
 import type { RunnerInput } from './contract.ts';
 import { parseDuration } from './duration.ts';
-import { validatePodTemplate } from './podTemplate.ts';
+import { isReservedEnv, validatePodTemplate } from './podTemplate.ts';
 
 // The workflow sandbox forbids code generation; zod's interpreter is as fast for one object.
 z.config({ jitless: true });
@@ -78,7 +78,8 @@ export const RUNNER_DEFAULTS = {
 export const JOB_TIMEOUT_CAP = '24h';
 
 const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, 'is not a duration; write for example "30s", "10m" or "1h30m"');
-const word = (what: string) => z.string().regex(/^[A-Za-z0-9_.-]{1,100}$/, `must be a ${what}: letters, digits, ".", "_" and "-", at most 100`);
+// A name of dots alone would leave its place in a URL's path.
+const word = (what: string) => z.string().regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, `must be ${what}: letters, digits, ".", "_" and "-", at most 100`);
 // Kubernetes label values and GitHub label names both end at 256 at the most; control characters never make sense.
 const label = z.string().regex(/^[^\s,\p{Cc}][^,\p{Cc}]{0,255}$/u, 'must be 1 to 256 characters without commas or control characters');
 const strings = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of an environment variable'), z.string());
@@ -86,14 +87,14 @@ const labels = z.record(z.string(), z.string());
 
 const schema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must consist of letters, digits, ".", "_" and "-"').max(50, 'must be at most 50 characters: a suffix is appended and GitHub allows 64').optional(),
-  organization: word('organization').optional(),
-  repository: z.string().regex(/^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/, 'must be "owner/repo"').optional(),
-  enterprise: word('enterprise').optional(),
-  credential: word('credential name').optional(),
+  organization: word('an organization').optional(),
+  repository: z.string().regex(/^(?!\.+\/)[A-Za-z0-9_.-]{1,100}\/(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, 'must be "owner/repo"').optional(),
+  enterprise: word('an enterprise').optional(),
+  credential: word('a credential name').optional(),
   runnerGroupId: z.number().int().positive().optional(),
   labels: z.array(label).min(1, 'must have at least one label').max(100, 'must have at most 100 labels').optional(),
   ephemeral: z.boolean().optional(),
-  set: word('set name').optional(),
+  set: word('a set name').optional(),
   namespace: z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a Kubernetes namespace').optional(),
   image: z.string().min(1).max(500).optional(),
   command: z.array(z.string()).min(1).optional(),
@@ -121,7 +122,7 @@ export function parseRunnerInput(raw: unknown, workflowId = ''): { ok: true; spe
   const parsed = schema.safeParse(raw);
   if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
   const input = parsed.data as RunnerInput;
-  const errors = [...scopeErrors(input), ...timeoutErrors(input)];
+  const errors = [...scopeErrors(input), ...timeoutErrors(input), ...envErrors(input)];
   if (input.pod) errors.push(...validatePodTemplate(input.pod as PodTemplate).map((message) => ({ field: 'pod', message })));
   return errors.length > 0 ? { ok: false, errors } : { ok: true, spec: toSpec(input, workflowId) };
 }
@@ -146,6 +147,10 @@ function timeoutErrors(input: RunnerInput): InputError[] {
   const asked = input.timeouts?.jobTimeout;
   if (asked === undefined || ms(asked) <= ms(JOB_TIMEOUT_CAP)) return [];
   return [{ field: 'timeouts.jobTimeout', message: `is over the cap of ${JOB_TIMEOUT_CAP}; a runner may only lower it` }];
+}
+
+function envErrors({ env = {} }: RunnerInput): InputError[] {
+  return Object.keys(env).filter(isReservedEnv).map((name) => ({ field: `env.${name}`, message: 'is set by Holdfast; remove it' }));
 }
 
 const ms = (text: string): number => parseDuration(text) ?? Number.NaN;

@@ -3,7 +3,7 @@ import { clean, readCancelRequest, upgradeCancellation, type Cancellation } from
 import type { CancelMode } from '../../../workflows/contract.ts';
 
 const MODES: readonly CancelMode[] = ['drain', 'stop', 'force'];
-const asked = (mode: CancelMode, reason = mode): Cancellation => ({ mode, reason, by: 'cancelled' });
+const asked = (mode: CancelMode, reason: string = mode): Cancellation => ({ mode, reason, by: 'cancelled' });
 
 describe('a stronger cancel upgrades, a weaker or an equal one changes nothing', () => {
   test.each(MODES.flatMap((current, strength) => MODES.map((wanted, rank) => [current, wanted, rank > strength] as const)))('%s, then %s: upgraded %s', (current, wanted, upgraded) => {

@@ -11,7 +11,7 @@ const scheduled: PodView = { ...unscheduled, scheduled: true };
 const started = (sinceMs: number): PodView => ({ ...scheduled, startedAt: ago(sinceMs) });
 const problem = (kind: 'image_pull' | 'invalid_image' | 'config', sinceMs: number) => ({ problem: { kind, message: 'back-off pulling image', since: ago(sinceMs) } });
 
-type Row = [what: string, pod: PodView, ageMs: number, expected: Partial<ComingUp> & Record<string, unknown>];
+type Row = [what: string, pod: PodView, ageMs: number, expected: { kind: ComingUp['kind']; [field: string]: unknown }];
 
 test.each<Row>([
   ['just created', unscheduled, 0, { kind: 'wait', forMs: 5 * MINUTE, why: 'pod to be scheduled' }],

@@ -1,0 +1,89 @@
+import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import { describe, expect, test } from '@jest/globals';
+import { FAILURE_TYPES, failure, toFailure } from '../../../activities/failures.ts';
+import { CiServerError, ComputeError, UnknownCredentialError } from '../../../activities/ports.ts';
+
+const pace = { credentialsRetryMs: 300_000 };
+const ci = (kind: CiServerError['kind'], more: { retryAfterMs?: number } = {}) => new CiServerError(kind, `what ${kind} says`, more);
+const compute = (kind: ComputeError['kind'], more: { retryAfterMs?: number } = {}) => new ComputeError(kind, `what ${kind} says`, more);
+
+interface Expected {
+  readonly type: string;
+  /** Delay of the retry; `undefined`: the retry policy's own backoff. */
+  readonly delayMs?: number;
+  readonly benign?: true;
+  readonly final?: true;
+}
+
+describe('every error, as Temporal gets it', () => {
+  test.each<[what: string, error: Error, expected: Expected]>([
+    ['rate limited', ci('rate_limited', { retryAfterMs: 61_000 }), { type: 'RateLimited', delayMs: 61_000, benign: true }],
+    ['credentials refused', ci('credentials'), { type: 'CredentialsRefused', delayMs: 300_000 }],
+    ['busy, no delay given', ci('busy'), { type: 'RunnerBusy', benign: true }],
+    ['name taken', ci('name_taken'), { type: 'RunnerNameTaken' }],
+    ['rejected', ci('rejected'), { type: 'CiServerRejected', final: true }],
+    ['CI server unavailable', ci('unavailable'), { type: 'CiServerUnavailable' }],
+    ['unknown credential', new UnknownCredentialError('what unknown says'), { type: 'UnknownCredential', delayMs: 300_000 }],
+    ['quota exceeded', compute('quota_exceeded'), { type: 'QuotaExceeded', delayMs: 30_000 }],
+    ['pod refused', compute('invalid'), { type: 'PodInvalid', final: true }],
+    ['no permission', compute('forbidden'), { type: 'ComputeForbidden', delayMs: 60_000 }],
+    ['API server unavailable', compute('unavailable'), { type: 'ComputeUnavailable' }],
+    ['API server unavailable, with a time', compute('unavailable', { retryAfterMs: 7_000 }), { type: 'ComputeUnavailable', delayMs: 7_000 }],
+    ['quota exceeded, with a time', compute('quota_exceeded', { retryAfterMs: 1_000 }), { type: 'QuotaExceeded', delayMs: 1_000 }],
+  ])('%s', (_what, error, { type, delayMs, benign, final }) => {
+    const failed = toFailure(error, pace, true) as ApplicationFailure;
+    expect(failed).toBeInstanceOf(ApplicationFailure);
+    expect({ type: failed.type, delay: failed.nextRetryDelay, final: failed.nonRetryable, message: failed.message }).toEqual({
+      type,
+      delay: delayMs,
+      final: final === true,
+      message: error.message,
+    });
+    expect(failed.category).toBe(benign === true ? ApplicationFailureCategory.BENIGN : undefined);
+    // A cause may carry a request with its credential: it stays out of history.
+    expect(failed.cause).toBeUndefined();
+  });
+
+  test('a refused request says nothing final where a runner is removed', () => {
+    expect(toFailure(ci('rejected'), pace, false)).toMatchObject({ type: 'CiServerRejected', nonRetryable: false });
+  });
+
+  test('the cause of an error, which may hold a secret, is not passed on', () => {
+    const told = toFailure(new CiServerError('unavailable', 'no answer', { cause: new Error('Authorization: SECRET') }), pace, true) as Error;
+    expect(JSON.stringify({ ...told, message: told.message, cause: told.cause })).not.toContain('SECRET');
+  });
+
+  test('the delay of a busy one is 10 % off at most, and not the same for all', () => {
+    const delays = Array.from({ length: 500 }, () => Number((toFailure(ci('busy'), { ...pace, busyRetryMs: 60_000 }, false) as ApplicationFailure).nextRetryDelay));
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(54_000);
+    expect(Math.max(...delays)).toBeLessThanOrEqual(66_000);
+    expect(new Set(delays).size).toBeGreaterThan(10);
+  });
+
+  test.each([new Error('a defect'), new TypeError('x'), 'a text', undefined])('anything else is passed on as it is: %p', (error) => {
+    expect(toFailure(error, pace, true)).toBe(error);
+  });
+});
+
+test('the types are stable: workflows, dashboards and people match on them', () => {
+  expect(FAILURE_TYPES).toEqual({
+    busy: 'RunnerBusy',
+    rate_limited: 'RateLimited',
+    credentials: 'CredentialsRefused',
+    name_taken: 'RunnerNameTaken',
+    rejected: 'CiServerRejected',
+    unavailable: 'CiServerUnavailable',
+    notOnline: 'RunnerNotOnlineYet',
+    unknownCredential: 'UnknownCredential',
+    quota_exceeded: 'QuotaExceeded',
+    invalid: 'PodInvalid',
+    forbidden: 'ComputeForbidden',
+    computeUnavailable: 'ComputeUnavailable',
+  });
+});
+
+test('a failure is retried as the policy says, and is loud, unless told otherwise', () => {
+  const plain = failure('m', 'T');
+  expect({ retry: !plain.nonRetryable, delay: plain.nextRetryDelay, category: plain.category }).toEqual({ retry: true, delay: undefined, category: undefined });
+  expect(failure('m', 'T', { nextRetryDelayMs: 5, expected: true, final: true })).toMatchObject({ nonRetryable: true, nextRetryDelay: 5, category: ApplicationFailureCategory.BENIGN });
+});

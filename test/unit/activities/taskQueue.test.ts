@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { TaskQueue } from '../../../activities/taskQueue.ts';
+
+describe('TaskQueue', () => {
+  let failures: string[];
+  const queueOf = (limit: number) => new TaskQueue(limit, (error, what) => failures.push(`${what}: ${String(error)}`));
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    failures = [];
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  test('runs so many at once, in turn', async () => {
+    const queue = queueOf(2);
+    const running = new Set<string>();
+    const started: string[] = [];
+    const release = new Map<string, () => void>();
+    for (const what of ['a', 'b', 'c', 'd']) {
+      queue.add(what, async () => {
+        started.push(what);
+        running.add(what);
+        await new Promise<void>((resolve) => release.set(what, resolve));
+        running.delete(what);
+      });
+    }
+    await jest.advanceTimersByTimeAsync(0);
+    expect([...running]).toEqual(['a', 'b']);
+    release.get('b')?.();
+    await jest.advanceTimersByTimeAsync(0);
+    expect([...running]).toEqual(['a', 'c']);
+    release.get('a')?.();
+    release.get('c')?.();
+    await jest.advanceTimersByTimeAsync(0);
+    release.get('d')?.();
+    await queue.idle();
+    expect(started).toEqual(['a', 'b', 'c', 'd']);
+    expect(failures).toEqual([]);
+  });
+
+  test('tries a failing one again, a little later each time, and holds its place meanwhile', async () => {
+    const queue = queueOf(1);
+    const at: number[] = [];
+    const begin = Date.now();
+    queue.add('flaky', async () => {
+      at.push(Date.now() - begin);
+      if (at.length < 5) throw new Error('not yet');
+    });
+    let next = false;
+    queue.add('next', async () => {
+      next = true;
+    });
+    await jest.advanceTimersByTimeAsync(7_599);
+    expect({ at, next }).toEqual({ at: [0, 100, 600, 2_600], next: false });
+    await jest.advanceTimersByTimeAsync(1);
+    await queue.idle();
+    expect({ at, next, failures }).toEqual({ at: [0, 100, 600, 2_600, 7_600], next: true, failures: [] });
+  });
+
+  test('reports one that fails five times, once, and goes on', async () => {
+    const queue = queueOf(1);
+    let tries = 0;
+    queue.add('broken', async () => {
+      tries++;
+      throw new Error('broken for good');
+    });
+    queue.add('next', async () => undefined);
+    const idle = queue.idle();
+    await jest.runAllTimersAsync();
+    await idle;
+    expect({ tries, failures }).toEqual({ tries: 5, failures: ['broken: Error: broken for good'] });
+  });
+
+  test('one that throws before it promises anything is a failure like the others', async () => {
+    const queue = queueOf(1);
+    queue.add('hasty', () => {
+      throw new Error('at once');
+    });
+    await jest.runAllTimersAsync();
+    await queue.idle();
+    expect(failures).toEqual(['hasty: Error: at once']);
+  });
+
+  test('is idle at once when nothing was ever added', async () => {
+    await queueOf(1).idle();
+  });
+
+  test('stopped: what waits is dropped, what runs is awaited, what fails is not tried again, nothing is taken any more', async () => {
+    const queue = queueOf(1);
+    const ran: string[] = [];
+    let fail: () => void = () => undefined;
+    queue.add('running', async () => {
+      ran.push('running');
+      await new Promise<void>((_, reject) => (fail = () => reject(new Error('late'))));
+    });
+    queue.add('waiting', async () => void ran.push('waiting'));
+    let stopped = false;
+    const stop = queue.stop().then(() => (stopped = true));
+    queue.add('new', async () => void ran.push('new'));
+    await jest.advanceTimersByTimeAsync(0);
+    expect(stopped).toBe(false);
+    fail();
+    await stop;
+    expect({ ran, failures }).toEqual({ ran: ['running'], failures: ['running: Error: late'] });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
