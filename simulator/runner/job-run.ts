@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JobProcess } from './job-process.ts';
@@ -38,6 +38,7 @@ export class JobRun {
     if (start.status !== 204) return undefined;
     const renewal = setInterval(() => void this.#renew(), this.job.renewEveryMs);
     const output = setInterval(() => this.#flush(), FLUSH_MS);
+    mkdirSync(tmpdir(), { recursive: true }); // a minimal image may have none
     const workspace = mkdtempSync(join(tmpdir(), 'runner-work-'));
     let result: Result;
     try {

@@ -114,6 +114,37 @@ test('the primary limit counts down, refuses at nothing left, and starts anew', 
   expect((await ask()).status).toBe(200);
 });
 
+test('registration and installation tokens end with their hour', async () => {
+  const { simulator, fleet } = await simulate({ registrationTokenMs: 60_000, installationTokenMs: 1, apps: [{ id: 7, installations: [{ id: 70, account: 'acme' }] }] });
+  const app = simulator.world.settings.apps[0];
+  const installation = app?.installations[0];
+  if (!app || !installation) throw new Error('no app');
+  const { token, expiresMs } = simulator.world.credentials.createInstallationToken(app, installation);
+  await simulator.waitFor(() => Date.now() > expiresMs, 'the token is out');
+  expect((await fetch(`${simulator.url}${LIST}`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(401);
+  const env = await tokenEnv(simulator, 'again');
+  const first = fleet.start({ ...env, RUNNER_NAME: 'first' });
+  await simulator.waitFor(() => simulator.runner('first')?.status === 'online', 'the token is good');
+  fleet.start({ ...env, RUNNER_NAME: 'second' });
+  await simulator.waitFor(() => simulator.runner('second')?.status === 'online', 'the token is good again');
+  simulator.world.settings.registrationTokenMs = 1;
+  const late = await tokenEnv(simulator, 'late');
+  await simulator.waitFor(() => fleet.size === 2 && !simulator.world.registrationTokens.valid(late['RUNNER_TOKEN'] ?? '', 'orgs/acme'), 'the token is out');
+  expect(await fleet.start(late).ended).toBe('refused');
+  await first.stop();
+});
+
+test('latency delays the answer, and only where it was asked for', async () => {
+  const { simulator } = await simulate();
+  simulator.addFault({ kind: 'latency', ms: 150, endpoint: 'POST *' });
+  const before = performance.now();
+  await asOwner(simulator.url, 'POST', `${LIST}/registration-token`);
+  expect(performance.now() - before).toBeGreaterThanOrEqual(145);
+  expect(simulator.faults()).toMatchObject([{ hits: 1 }]);
+  await asOwner(simulator.url, 'GET', LIST);
+  expect(simulator.faults()).toMatchObject([{ hits: 1 }]);
+});
+
 test('the secondary limit of writes: 900 points a minute, 5 each', async () => {
   const { simulator } = await simulate({ secondaryLimits: true });
   const statuses: number[] = [];
