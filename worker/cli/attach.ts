@@ -2,7 +2,7 @@
 import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../workflows/contract.ts';
 import { EXIT } from './exit.ts';
 import { exitStatusOf, pause, waitForEnd, type RunnerEnd } from './followRunner.ts';
-import { onInterrupt } from './interrupts.ts';
+import { onInterrupt, samePressMs } from './interrupts.ts';
 import type { Output } from './output.ts';
 import { PhaseLine, type Seen } from './phaseLine.ts';
 import { queryStatus } from './runnerState.ts';
@@ -26,7 +26,7 @@ export async function attach(session: Session, output: Output, runner: StartedRu
   const over = new AbortController();
   const line = new PhaseLine(output, runner.workflowId, Date.now());
   const requests = new CancelRequests(session, runner.workflowId, over.signal, (mode, problem) => line.message('cancel_not_sent', `the ${mode} request is not delivered yet (${problem}); trying again`));
-  const signals = listen(line, requests);
+  const signals = listen(line, requests, samePressMs(output.terminal.env, process.stdin.isTTY));
   let lost = false;
   try {
     const ended = waitForEnd(session, runner.workflowId, runner.runId, over.signal, (now) => (lost = now));
@@ -67,14 +67,14 @@ async function leave(line: PhaseLine, runner: StartedRunner, requests: CancelReq
 }
 
 /** Installs the signal handlers. They stay until `stop`, so that no signal between two of them kills us half-way. */
-function listen(line: PhaseLine, requests: CancelRequests): { leave: Promise<Leave>; stop: () => void } {
+function listen(line: PhaseLine, requests: CancelRequests, sameMs: number): { leave: Promise<Leave>; stop: () => void } {
   let presses = 0;
   let last: number | undefined;
   let resolve: (leave: Leave) => void;
   const leaving = new Promise<Leave>((done) => (resolve = done));
   const onSigint = (): void => {
     const now = performance.now();
-    const { kind } = onInterrupt(presses, last === undefined ? undefined : now - last);
+    const { kind } = onInterrupt(presses, last === undefined ? undefined : now - last, sameMs);
     if (kind === 'ignore') return;
     presses += 1;
     last = now;

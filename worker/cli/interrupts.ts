@@ -4,18 +4,22 @@
 export type Interrupt = { readonly kind: 'ignore' } | { readonly kind: 'drain' } | { readonly kind: 'stop' } | { readonly kind: 'exit' };
 
 /**
- * One press of Ctrl-C may arrive twice: the terminal signals the whole process group, and `npm run` passes on what it got
- * (npm's run-script/lib/signal-manager.js). Two signals closer than this are one press, in ms.
+ * How long after a signal another one is still the same press of Ctrl-C, in ms. The terminal signals the whole process group, and
+ * `npm run` and `npx`, being in it, pass on what they got (npm's run-script/lib/signal-manager.js): one press arrives twice.
+ * Everywhere else each signal counts.
  */
-export const SAME_PRESS_MS = 150;
+export function samePressMs(env: Readonly<Record<string, string | undefined>>, onTerminal: boolean): number {
+  return onTerminal && env['npm_lifecycle_event'] !== undefined ? 150 : 0;
+}
 
 /**
  * The n-th press decides: drain, stop, exit.
  * @param presses - how many counted before
  * @param sinceLastMs - since the last signal that counted; undefined for the first
+ * @param sameMs - see {@link samePressMs}
  */
-export function onInterrupt(presses: number, sinceLastMs: number | undefined): Interrupt {
-  if (sinceLastMs !== undefined && sinceLastMs < SAME_PRESS_MS) return { kind: 'ignore' };
+export function onInterrupt(presses: number, sinceLastMs: number | undefined, sameMs: number): Interrupt {
+  if (sinceLastMs !== undefined && sinceLastMs < sameMs) return { kind: 'ignore' };
   if (presses === 0) return { kind: 'drain' };
   return presses === 1 ? { kind: 'stop' } : { kind: 'exit' };
 }

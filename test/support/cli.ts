@@ -1,0 +1,57 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Terminal } from '../../worker/cli/output.ts';
+import { holdfast } from '../../worker/cli/program.ts';
+import { until } from './until.ts';
+
+/** What a command printed and how it ended. */
+export interface CliRun {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A terminal that keeps what is written to it. */
+export function recordingTerminal(env: Record<string, string> = {}, tty = false): Terminal & { written: { stdout: string; stderr: string } } {
+  const written = { stdout: '', stderr: '' };
+  return {
+    written,
+    env,
+    interactive: false,
+    stdout: { isTTY: tty, columns: 80, write: (text: string) => void (written.stdout += text) },
+    stderr: { isTTY: tty, columns: 80, write: (text: string) => void (written.stderr += text) },
+  };
+}
+
+/** Runs `holdfast` in this process. */
+export async function runCli(args: readonly string[], env: Record<string, string> = {}): Promise<CliRun> {
+  const terminal = recordingTerminal(env);
+  const status = await holdfast(args, terminal);
+  return { status, ...terminal.written };
+}
+
+/** `holdfast` as a process of its own, for what only a process has: signals, and its exit status. */
+export class CliProcess {
+  stdout = '';
+  stderr = '';
+  readonly child: ChildProcess;
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+
+  constructor(args: readonly string[], env: Record<string, string> = {}) {
+    this.child = spawn(process.execPath, [fileURLToPath(new URL('../../worker/cli/main.ts', import.meta.url)), ...args], {
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stdout?.on('data', (data: Buffer) => (this.stdout += data.toString()));
+    this.child.stderr?.on('data', (data: Buffer) => (this.stderr += data.toString()));
+    this.exited = new Promise((resolve) => this.child.once('close', (code, signal) => resolve({ code, signal })));
+  }
+
+  async prints(pattern: RegExp): Promise<void> {
+    await until(`holdfast to print ${pattern.source}`, () => pattern.test(this.stdout) || pattern.test(this.stderr), () => `${this.stdout}${this.stderr}`);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+}

@@ -1,0 +1,133 @@
+import { describe, expect, test } from '@jest/globals';
+import { outcomeOf, runnerTable } from '../../worker/cli/listRunners.ts';
+import { Output } from '../../worker/cli/output.ts';
+import { pendingActivities } from '../../worker/cli/pendingActivities.ts';
+import { PhaseLine, seenText } from '../../worker/cli/phaseLine.ts';
+import { clean, cleanDeep, formatAge, shorten } from '../../worker/cli/text.ts';
+import { CliError } from '../../worker/cli/exit.ts';
+import { recordingTerminal } from '../support/cli.ts';
+
+describe('text from outside', () => {
+  test.each([
+    ['plain', 'plain'],
+    ['\u001B[31mred\u001B[0m', '[31mred[0m'],
+    ['bell\u0007 and \u009Bcsi', 'bell and csi'],
+    ['two\r\nlines\tand  tab', 'two lines and tab'],
+    ['name\u202Etxt.exe', 'nametxt.exe'],
+    ['ze\u200Bro', 'zero'],
+    ['grüße 🦦', 'grüße 🦦'],
+  ])('clean(%j)', (text, expected) => {
+    expect(clean(text)).toBe(expected);
+  });
+
+  test('cleanDeep cleans strings and keys, and leaves the rest', () => {
+    expect(cleanDeep({ 'a\u0007': ['x\u001B[2J', 1, null, true], at: new Date(0) })).toEqual({ a: ['x[2J', 1, null, true], at: '1970-01-01T00:00:00.000Z' });
+  });
+
+  test('nothing that a runner says reaches the terminal as a control character, in any form of output', () => {
+    for (const json of [false, true]) {
+      const terminal = recordingTerminal();
+      const output = new Output(terminal, json);
+      const nasty = 'x\u001B]0;owned\u0007\u001B[2J';
+      output.result({ id: nasty }, [nasty]);
+      output.note('phase', nasty, { reason: nasty });
+      output.error(new CliError('invalid_input', nasty, { fields: [{ field: nasty, message: nasty }] }));
+      const line = new PhaseLine(output, nasty, 0);
+      line.show({ phase: 'Busy', status: { phase: 'Busy', attempt: 1, unregisterAttempts: 0, phases: [], replaced: [], job: nasty, waitsFor: nasty } }, 0);
+      line.end();
+      expect(terminal.written.stdout + terminal.written.stderr).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]|\\u00/);
+    }
+  });
+});
+
+test.each([
+  [-5, '0s'],
+  [42_900, '42s'],
+  [60_000, '1m'],
+  [3 * 3_600_000 + 12 * 60_000 + 59_000, '3h12m'],
+  [3_600_000, '1h'],
+  [5 * 86_400_000 + 4 * 3_600_000, '5d4h'],
+  [86_400_000, '1d'],
+])('formatAge(%i) = %s', (ms, expected) => {
+  expect(formatAge(ms)).toBe(expected);
+});
+
+test('shorten counts characters, not UTF-16 units', () => {
+  expect(shorten('🦦🦦🦦', 3)).toBe('🦦🦦🦦');
+  expect(shorten('🦦🦦🦦🦦', 3)).toBe('🦦🦦…');
+});
+
+describe('the list', () => {
+  const row = { id: 'runner-a', runId: 'r', status: 'RUNNING', startedAt: new Date(0).toISOString() };
+
+  test('aligned columns, nothing trailing', () => {
+    const text = runnerTable([{ ...row, phase: 'Busy', scope: 'acme/app', set: 'linux' }, { ...row, id: 'runner-longer-name', status: 'COMPLETED', phase: 'Gone', outcome: 'aborted', cause: 'run_timeout' }], 90_000);
+    expect(text.split('\n')).toEqual([
+      'ID                  PHASE  SCOPE     SET    AGE  OUTCOME',
+      'runner-a            Busy   acme/app  linux  1m   -',
+      'runner-longer-name  Gone   -         -      1m   aborted/run_timeout',
+    ]);
+  });
+
+  test.each([
+    [{ ...row }, '-'],
+    [{ ...row, status: 'COMPLETED', outcome: 'succeeded' }, 'succeeded'],
+    [{ ...row, status: 'COMPLETED', outcome: 'errored', cause: 'evicted' }, 'errored/evicted'],
+    [{ ...row, status: 'TERMINATED' }, 'terminated'],
+  ])('outcome of %j', (each, expected) => {
+    expect(outcomeOf(each)).toBe(expected);
+  });
+
+  test('a terminated runner does not show the phase it was torn out of', () => {
+    expect(runnerTable([{ ...row, status: 'TERMINATED', phase: 'Busy' }], 0)).not.toContain('Busy');
+  });
+});
+
+describe('the phase line', () => {
+  const status = { phase: 'Busy' as const, attempt: 1, unregisterAttempts: 0, phases: [], replaced: [], runnerName: 'big-1', waitsFor: 'the job', waitsUntil: '2026-01-01T00:00:00Z' };
+
+  test('says what is known', () => {
+    expect(seenText({ phase: 'Busy', status })).toBe('Busy  runner big-1  waits for the job until 2026-01-01T00:00:00Z');
+    expect(seenText({ phase: 'Idle', problem: 'no worker answers' })).toBe('Idle  (no worker answers)');
+  });
+
+  test('without a terminal: one line for each change', () => {
+    const terminal = recordingTerminal();
+    const line = new PhaseLine(new Output(terminal, false), 'runner-a', 0);
+    for (const phase of ['Idle', 'Idle', 'Busy', 'Busy']) line.show({ phase }, 0);
+    expect(terminal.written.stdout).toBe('1970-01-01T00:00:00.000Z  runner-a  Idle\n1970-01-01T00:00:00.000Z  runner-a  Busy\n');
+  });
+
+  test('on a terminal: one line, rewritten, no wider than the terminal; messages stay', () => {
+    const terminal = recordingTerminal({}, true);
+    const line = new PhaseLine(new Output(terminal, false), 'runner-a', 0);
+    line.show({ phase: 'Busy', status: { ...status, waitsFor: 'x'.repeat(200) } }, 61_000);
+    line.message('drain', 'draining', 61_000);
+    line.end();
+    const lines = terminal.written.stdout.split('\n');
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toMatch(/^\r\u001B\[2Krunner-a {2}1m {2}Busy {2}.*…\r\u001B\[2Kdraining$/);
+    expect(lines[0]?.split('\r')[1]?.replace('\u001B[2K', '')).toHaveLength(79);
+  });
+
+  test('with --json: objects on stderr, stdout left to the result', () => {
+    const terminal = recordingTerminal({}, true);
+    const line = new PhaseLine(new Output(terminal, true), 'runner-a', 0);
+    line.show({ phase: 'Busy', status }, 0);
+    expect(terminal.written.stdout).toBe('');
+    expect(JSON.parse(terminal.written.stderr)).toMatchObject({ event: 'phase', id: 'runner-a', phase: 'Busy', status: { runnerName: 'big-1' } });
+  });
+});
+
+test('pending activities: attempts, the whole chain of the last failure, the next retry', () => {
+  const at = { seconds: 60 as never, nanos: 500_000_000 };
+  const failure = { message: 'Activity failed', cause: { message: 'runner is busy (422)' } };
+  const [waiting, running] = pendingActivities({
+    pendingActivities: [
+      { activityId: '7', activityType: { name: 'unregister' }, state: 1, attempt: 4, lastFailure: failure, nextAttemptScheduleTime: at, lastStartedTime: at },
+      { activityId: 'ended/x', activityType: { name: 'awaitPod' }, state: 2, attempt: 1, scheduledTime: at },
+    ],
+  });
+  expect(waiting).toEqual({ id: '7', type: 'unregister', state: 'scheduled', attempt: 4, lastFailure: 'Activity failed: runner is busy (422)', lastStartedAt: '1970-01-01T00:01:00.500Z', nextRetryAt: '1970-01-01T00:01:00.500Z' });
+  expect(running).toEqual({ id: 'ended/x', type: 'awaitPod', state: 'started', attempt: 1 });
+});
