@@ -22,7 +22,7 @@ export interface ReleaseInput {
 
 export interface Released {
   readonly answer: 'removed' | 'absent' | 'busy';
-  /** Tries for this runner, this one included; at least those of this activity. */
+  /** Tries for this runner, this one included. A lower bound: a worker that died took its count with it. */
   readonly attempts: number;
   readonly runnerId?: number;
   readonly pod?: 'gone' | 'terminating';

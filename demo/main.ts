@@ -1,0 +1,143 @@
+#!/usr/bin/env node
+/** `npm run demo`: five runners' lives on a real Temporal server and a simulated GitHub, on this machine alone. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+import { Command } from 'commander';
+import { down, up, type LabState } from '../lab/lab.ts';
+import { table } from '../worker/cli/table.ts';
+import { drawWhile } from './liveTable.ts';
+import { Act, SCENARIOS, play, type DemoRunner } from './scenarios.ts';
+import { Stage } from './stage.ts';
+import { kubernetesTarget, processTarget, type Target } from './target.ts';
+
+interface DemoOptions {
+  exit?: true;
+  json?: true;
+  kubernetes?: true;
+  image: string;
+  hostAddress?: string;
+  namespace: string;
+  stateDir: string;
+}
+
+interface DemoResult {
+  readonly runners: Omit<DemoRunner, 'story' | 'wrong'>[];
+  readonly leaks: { compute: number; registrations: number; workflows: number };
+  readonly temporalUi: string;
+}
+
+const program = new Command('demo')
+  .description(
+    'Starts Temporal with its UI, a simulated GitHub and a worker, and plays five runners’ lives: one succeeds, one is drained while busy,\n' +
+      'one is cancelled, one outlives a kill -9 of its worker, one vanishes and is replaced. Stays up until Ctrl-C.',
+  )
+  .option('--exit', 'end when all have ended: status 0 only if all went as told')
+  .option('--json', 'print the result as one JSON object (implies --exit)')
+  .option('--kubernetes', 'run the runners as pods: on the cluster of KUBECONFIG, or else on the lab’s own node (Linux, root)')
+  .option('--image <image>', 'with --kubernetes: image with Node 24 and the simulator in /opt/holdfast/simulator', 'holdfast.test/runner:1')
+  .option('--namespace <namespace>', 'with --kubernetes', 'default')
+  .option('--host-address <address>', 'with --kubernetes and KUBECONFIG: address of this machine that pods reach')
+  .option('--state-dir <folder>', 'data, logs and process records', '.holdfast/demo');
+
+process.exitCode = await main(program.parse().opts<DemoOptions>());
+
+async function main(options: DemoOptions): Promise<number> {
+  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const stopped = new AbortController();
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopped.signal.aborted) process.exit(130);
+    stopped.abort(signal);
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+
+  const stateDir = resolve(options.stateDir);
+  const labDir = join(stateDir, 'lab');
+  let stage: Stage | undefined;
+  try {
+    const ownNode = options.kubernetes === true && process.env['KUBECONFIG'] === undefined;
+    const lab = await up({ stateDir: labDir, temporal: true, kubernetes: ownNode, ...(ownNode ? { nodes: 'kubelet' as const } : {}), progress: say });
+    const { address = '', uiUrl = '' } = lab.temporal ?? {};
+    const taskQueue = `demo-${randomBytes(3).toString('hex')}`;
+    stage = await Stage.set({ stateDir, target: await targetOf(options, lab, stateDir), temporalAddress: address, taskQueue });
+    say(`Temporal UI: ${uiUrl}`);
+    say('starting the worker …');
+    await stage.startWorker();
+    const played = await playAll(stage, options, stopped.signal).catch(async (error: unknown) => {
+      await abandon(stage as Stage, say);
+      if (!stopped.signal.aborted) throw error;
+    });
+    if (played === undefined) return 130;
+    const wrong = await report(stage, played, uiUrl, options);
+    if (options.exit !== true && options.json !== true) {
+      say(`\nEverything stays up for a look: ${uiUrl}/namespaces/default/workflows  (Ctrl-C ends it)`);
+      if (!stopped.signal.aborted) await once(stopped.signal, 'abort');
+    }
+    return wrong === 0 ? 0 : 1;
+  } catch (error) {
+    say(`demo: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
+  } finally {
+    await stage?.close();
+    await down({ stateDir: labDir });
+  }
+}
+
+async function targetOf(options: DemoOptions, lab: LabState, stateDir: string): Promise<Target> {
+  if (options.kubernetes !== true) return processTarget(stateDir);
+  const kubeconfig = lab.kubernetes?.kubeconfig ?? process.env['KUBECONFIG'] ?? '';
+  const hostAddress = options.hostAddress ?? lab.hostAddress;
+  if (hostAddress === undefined) throw new Error('--host-address is missing: the address of this machine that the pods of your cluster reach');
+  return await kubernetesTarget({ lab, kubeconfig, image: options.image, hostAddress, namespace: options.namespace });
+}
+
+async function playAll(stage: Stage, options: DemoOptions, signal: AbortSignal): Promise<DemoRunner[]> {
+  const run = randomBytes(2).toString('hex');
+  const over = new AbortController();
+  const ends = AbortSignal.any([over.signal, signal]);
+  const acts = SCENARIOS.map((scenario) => new Act(stage, scenario, run, ends));
+  await Promise.all(acts.map(async (act) => await act.start()));
+  const drawing = drawWhile(acts, ends, options.json === true ? process.stderr : process.stdout);
+  const plays = acts.map(play);
+  try {
+    return await Promise.all(plays);
+  } finally {
+    over.abort();
+    await Promise.allSettled([...plays, drawing]);
+  }
+}
+
+/** @returns how many things did not go as told */
+async function report(stage: Stage, played: readonly DemoRunner[], temporalUi: string, options: DemoOptions): Promise<number> {
+  const [compute, workflows] = await Promise.all([stage.target.leftovers(), stage.runningWorkflows()]);
+  const registrations = stage.simulator.runners().map((runner) => `registration ${runner.name}`);
+  const leaked = [...compute, ...registrations, ...workflows.map((id) => `workflow ${id}`)];
+  const wrong = played.flatMap((runner) => runner.wrong.map((what) => `${runner.id}: ${what}`));
+  const result: DemoResult = {
+    runners: played.map(({ story: _story, wrong: _wrong, ...runner }) => runner),
+    leaks: { compute: compute.length, registrations: registrations.length, workflows: workflows.length },
+    temporalUi,
+  };
+  if (options.json === true) process.stdout.write(`${JSON.stringify(result)}\n`);
+  else {
+    const rows = played.map((runner) => [runner.wrong.length === 0 ? 'ok' : 'WRONG', runner.story, `${runner.outcome}${runner.cause === undefined ? '' : `/${runner.cause}`}`]);
+    process.stdout.write(`\n${table(['', 'WHAT WAS TOLD', 'WHAT BECAME OF IT'], rows)}\n\nworkers used: ${stage.workers} (one was killed with SIGKILL)\n`);
+    process.stdout.write(`leaked: ${leaked.length === 0 ? 'nothing (no process, no pod, no Secret, no registration, no workflow)' : leaked.join(', ')}\n`);
+  }
+  for (const line of wrong) process.stderr.write(`demo: ${line}\n`);
+  return wrong.length + leaked.length;
+}
+
+/** Interrupted in the middle: what was started is not left behind. */
+async function abandon(stage: Stage, say: (line: string) => void): Promise<void> {
+  say('stopping: the runners are cancelled first …');
+  const ids = await stage.runningWorkflows();
+  await Promise.all(ids.map(async (id) => await stage.client.workflow.getHandle(id).signal('cancel', { mode: 'force', reason: 'demo stopped' })));
+  for (const deadline = Date.now() + 15_000; Date.now() < deadline; ) {
+    if ((await stage.runningWorkflows()).length === 0) return;
+    await new Promise((wake) => setTimeout(wake, 200));
+  }
+  const left = await stage.target.leftovers();
+  if (left.length > 0) say(`left behind: ${left.join(', ')}`);
+}

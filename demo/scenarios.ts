@@ -1,0 +1,202 @@
+/** The five lives that the demo plays, and what must become of each. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { QueryNotRegisteredError, ServiceError } from '@temporalio/client';
+import { RUNNER_WORKFLOW, cancelSignal, drainUpdate, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../workflows/contract.ts';
+import type { Stage } from './stage.ts';
+
+/** What a life has come to, for people and for `--json`. */
+export interface DemoRunner {
+  readonly id: string;
+  readonly story: string;
+  readonly outcome: string;
+  readonly cause?: string;
+  readonly phases: { phase: string; at: string }[];
+  readonly unregisterAttempts: number;
+  readonly replacedBy?: string;
+  /** What did not go as told. */
+  readonly wrong: string[];
+}
+
+interface Scenario {
+  readonly key: string;
+  readonly story: string;
+  readonly input?: Partial<RunnerInput>;
+  play(act: Act, others: readonly Act[]): Promise<void>;
+  /** What is wrong with how it ended. */
+  check(result: RunnerResult, stage: Stage): string[];
+}
+
+const REPO = 'acme/widgets';
+const TIMEOUT_MS = 180_000;
+/** How long one look at a workflow may take: while no worker runs, nobody answers. */
+const LOOK_MS = 2_000;
+
+/** One runner on the stage. */
+export class Act {
+  readonly id: string;
+  readonly scenario: Scenario;
+  readonly stage: Stage;
+  readonly #label: string;
+  #job: number | undefined;
+  /** Last status seen, for the live table. */
+  status: RunnerStatus | undefined;
+  result: RunnerResult | undefined;
+
+  readonly #signal: AbortSignal;
+
+  /** @param signal - ends all waiting: the play is over before its end */
+  constructor(stage: Stage, scenario: Scenario, run: string, signal: AbortSignal) {
+    this.stage = stage;
+    this.#signal = signal;
+    this.scenario = scenario;
+    this.#label = `${scenario.key}-${run}`;
+    this.id = `runner-demo-${this.#label}`;
+  }
+
+  get handle() {
+    return this.stage.client.workflow.getHandle(this.id);
+  }
+
+  async start(): Promise<void> {
+    const input: RunnerInput = {
+      organization: 'acme',
+      labels: ['self-hosted', this.#label],
+      // Production's pace would make a long demo: the CI server is asked more often than it should be.
+      intervals: { busyRetry: '2s', onlineLookup: '500ms' },
+      ...this.stage.target.runnerInput,
+      ...this.scenario.input,
+    };
+    await this.stage.client.workflow.start(RUNNER_WORKFLOW, { workflowId: this.id, taskQueue: this.stage.taskQueue, args: [input], staticSummary: this.scenario.story });
+  }
+
+  /** Queues a job that only this runner can take. */
+  queueJob(command: string): void {
+    this.#job = this.stage.simulator.queueJob({ repo: REPO, labels: ['self-hosted', this.#label], name: this.scenario.key, command }).id;
+  }
+
+  /** The job runs, as the CI server sees it. */
+  async isBusy(): Promise<void> {
+    await this.#poll('its job to run', async () => (this.stage.simulator.job(this.#job ?? 0)?.status === 'in_progress' ? true : undefined));
+  }
+
+  /** Looks at the workflow; a worker that is down just now is part of the play. */
+  async look(): Promise<RunnerStatus | undefined> {
+    try {
+      this.status = await this.stage.client.withDeadline(Date.now() + LOOK_MS, async () => await this.handle.query(statusQuery));
+    } catch (error) {
+      if (!(error instanceof ServiceError) && !(error instanceof QueryNotRegisteredError)) throw error;
+    }
+    return this.status;
+  }
+
+  async reaches(what: string, like: (status: RunnerStatus) => boolean): Promise<RunnerStatus> {
+    return await this.#poll(what, async () => {
+      const status = await this.look();
+      return status !== undefined && like(status) ? status : undefined;
+    });
+  }
+
+  /** The verdict, once there is one. */
+  async ends(): Promise<RunnerResult> {
+    await this.#poll('its end', async () => ((await this.handle.describe()).status.name === 'RUNNING' ? undefined : true));
+    return (this.result = (await this.handle.result()) as RunnerResult);
+  }
+
+  async #poll<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+    for (const deadline = Date.now() + TIMEOUT_MS; Date.now() < deadline; await delay(150, undefined, { signal: this.#signal })) {
+      const seen = await look();
+      if (seen !== undefined) return seen;
+    }
+    throw new Error(`${this.id}: waited ${TIMEOUT_MS / 1_000} s for ${what}; last seen: ${JSON.stringify(this.status)}`);
+  }
+}
+
+const outcome = (wanted: string, cause?: string) => (result: RunnerResult) =>
+  result.outcome === wanted && result.cause === cause ? [] : [`ended ${result.outcome}/${result.cause ?? '-'}, not ${wanted}/${cause ?? '-'}: ${result.message}`];
+
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    key: 'succeeds',
+    story: 'an ephemeral runner whose job succeeds',
+    async play(act) {
+      act.queueJob('echo building; sleep 3; echo done');
+    },
+    check: outcome('succeeded'),
+  },
+  {
+    key: 'drained',
+    story: 'a static runner drained while busy: refused (422) until its job ends',
+    input: { ephemeral: false },
+    async play(act) {
+      act.queueJob('for i in 1 2 3 4 5 6; do echo step $i; sleep 2; done');
+      await act.isBusy();
+      await act.handle.executeUpdate<{ accepted: true }, [{ reason?: string }]>(drainUpdate.name, { args: [{ reason: 'demo: node maintenance' }] });
+    },
+    check: (result) => [
+      ...outcome('succeeded')(result),
+      ...(result.unregisterAttempts > 3 ? [] : [`was refused only ${result.unregisterAttempts - 1} times`]),
+    ],
+  },
+  {
+    key: 'cancelled',
+    story: 'a runner cancelled while busy: unregistered, then stopped gracefully',
+    async play(act) {
+      act.queueJob('sleep 600');
+      await act.isBusy();
+      await act.handle.signal(cancelSignal, { reason: 'demo: cancelled by hand', mode: 'stop' });
+    },
+    check: outcome('aborted', 'cancelled'),
+  },
+  {
+    key: 'worker-killed',
+    story: 'a runner whose worker dies (kill -9) in the middle of its job',
+    async play(act, others) {
+      act.queueJob('for i in $(seq 12); do echo step $i; sleep 2; done; echo survived');
+      await act.isBusy();
+      // The refusals of the drained runner are counted by the worker that met them.
+      await Promise.all(others.filter((other) => other.scenario.key === 'drained').map(async (other) => await other.ends()));
+      await act.stage.killWorker();
+      await act.stage.startWorker();
+    },
+    check: (result, stage) => [
+      ...outcome('succeeded')(result),
+      ...(result.attempt === 1 ? [] : [`needed ${result.attempt} pods`]),
+      ...registeredOnce(result, stage),
+    ],
+  },
+  {
+    key: 'vanishes',
+    story: 'a runner that vanishes while idle and is replaced under a new name',
+    async play(act) {
+      const { pod, runnerName } = await act.reaches('Idle', (status) => status.phase === 'Idle' && status.pod !== undefined);
+      await act.stage.target.vanish(pod ?? '');
+      await act.reaches('another runner', (status) => status.attempt === 2 && status.runnerName !== undefined && status.runnerName !== runnerName);
+      act.queueJob('echo second try; sleep 2');
+    },
+    check: (result) => [...outcome('succeeded')(result), ...(result.replaced.length === 1 ? [] : [`was replaced ${result.replaced.length} times`])],
+  },
+];
+
+function registeredOnce({ runnerName }: RunnerResult, { simulator }: Stage): string[] {
+  const jobs = simulator.jobs().filter((job) => job.runner_name === runnerName);
+  const survived = jobs.length === 1 && jobs[0]?.conclusion === 'success' && jobs[0].output.some((line) => line.includes('survived'));
+  return survived ? [] : ['its job did not survive'];
+}
+
+/** Plays one life to its end. */
+export async function play(act: Act, _index: number, acts: readonly Act[]): Promise<DemoRunner> {
+  const { scenario, stage } = act;
+  await scenario.play(act, acts);
+  const result = await act.ends();
+  const replacedBy = result.replaced.at(-1)?.replacedBy;
+  return {
+    id: act.id,
+    story: scenario.story,
+    outcome: result.outcome,
+    ...(result.cause === undefined ? {} : { cause: result.cause }),
+    phases: result.phases,
+    unregisterAttempts: result.unregisterAttempts,
+    ...(replacedBy === undefined ? {} : { replacedBy }),
+    wrong: scenario.check(result, stage),
+  };
+}
