@@ -4,7 +4,8 @@ import type { Credentials } from '../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../activities/compute/process/podFolder.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
-import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND, settings, type SettingName, type Settings } from './settings.ts';
+import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from './runnerImage.ts';
+import { settings, type SettingName, type Settings } from './settings.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;

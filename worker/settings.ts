@@ -3,6 +3,7 @@
  * variable; docs/configuration.md is checked against this file. An empty value counts as not set.
  */
 import { z } from 'zod';
+import { RUNNER_IMAGE } from './runnerImage.ts';
 import {
   command,
   dnsLabel,
@@ -13,11 +14,6 @@ import {
   text,
   whole,
 } from './settingTypes.ts';
-
-/** The image of GitHub's own runner that pods get when the runner names none. Pinned: GitHub retires old versions, we choose when. */
-export const RUNNER_IMAGE = 'ghcr.io/actions/actions-runner:2.338.0';
-/** That image has no entry point of its own (https://github.com/actions/runner/blob/main/images/Dockerfile). */
-export const RUNNER_IMAGE_COMMAND = ['/home/runner/run.sh'] as const;
 
 export const settings = z.object({
   // ------------------------------------------------------------------------------------------------ what runs where
@@ -33,7 +29,7 @@ export const settings = z.object({
   HOLDFAST_RUNNER_IMAGE: text.prefault(RUNNER_IMAGE).describe('Image of the runner container where the runner names none.'),
 
   // ----------------------------------------------------------------------------------------------- compute: process
-  HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image\'s own, and `/home/runner/run.sh` for the default image.'),
+  HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image\'s own, for the default image a script that registers where need be and runs `/home/runner/run.sh`.'),
   HOLDFAST_STATE_DIR: text.optional().describe('Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`, and in it `processes`.'),
 
   // ------------------------------------------------------------------------------------------- CI server credentials

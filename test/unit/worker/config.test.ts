@@ -36,7 +36,7 @@ describe('configuration', () => {
         kubeconfig: undefined,
         context: undefined,
         image: 'ghcr.io/actions/actions-runner:2.338.0',
-        command: ['/home/runner/run.sh'],
+        command: ['/bin/bash', '-c', expect.stringMatching(/exec \.\/run\.sh$/)],
       },
       http: { host: '0.0.0.0', port: 8080 },
       webhookSecrets: undefined,

@@ -1,0 +1,31 @@
+# The worker, and the `holdfast` command.
+#   docker build -t holdfast-worker -f deploy/images/worker.Dockerfile .
+# Debian and not Alpine: the Temporal SDK's native part needs glibc.
+FROM node:24.19.0-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY workflows workflows
+COPY activities activities
+COPY worker worker
+COPY supervisor* supervisor
+COPY simulator simulator
+COPY lab lab
+COPY demo demo
+RUN npm run build && npm prune --omit=dev
+
+FROM node:24.19.0-bookworm-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+RUN ln -s /app/dist/worker/cli/main.js /usr/local/bin/holdfast && chmod +x dist/worker/cli/main.js
+USER node
+EXPOSE 8080
+# Long enough for HOLDFAST_SHUTDOWN_FORCE (50s): run it with a stop timeout of 60 s.
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "-e", "fetch('http://127.0.0.1:8080/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# Exec form: the process itself gets SIGTERM.
+CMD ["node", "dist/worker/main.js"]

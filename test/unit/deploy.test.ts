@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from '@jest/globals';
+import { Ajv } from 'ajv';
+import { parse } from 'yaml';
+import { parseDuration } from '../../workflows/duration.ts';
+import { SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
+import { loadConfig } from '../../worker/config.ts';
+import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from '../../worker/runnerImage.ts';
+import { settings } from '../../worker/settings.ts';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
+const ATTRIBUTES = Object.values(SEARCH_ATTRIBUTES).map(({ name }) => name);
+
+interface Service {
+  image: string;
+  profiles: string[];
+  command?: string[];
+  environment?: Record<string, string>;
+  depends_on?: Record<string, { condition: string; required?: boolean }>;
+  healthcheck?: object;
+  ports?: string[];
+  restart: string;
+  stop_grace_period?: string;
+  volumes?: (string | object)[];
+}
+
+describe('docker-compose.yml', () => {
+  const compose = parse(read('docker-compose.yml')) as { services: Record<string, Service> };
+  const services = Object.entries(compose.services);
+  const active = (profile: string): [string, Service][] => services.filter(([, { profiles }]) => profiles.includes(profile));
+
+  test('is what the Compose specification says', () => {
+    // dclint ships the specification's own schema.
+    const folder = dirname(createRequire(import.meta.url).resolve('dclint/package.json'));
+    const schema = JSON.parse(readFileSync(join(folder, 'schemas', 'compose.schema.json'), 'utf8')) as object;
+    const validate = new Ajv({ strict: false, validateFormats: false, validateSchema: false, allErrors: true }).compile(schema);
+    validate(compose);
+    expect(validate.errors).toBeNull();
+    expect(validate({ ...compose, services: { worker: { imaeg: 'x' } } })).toBe(false);
+  });
+
+  test('every image is pinned', () => {
+    for (const [name, { image }] of services) expect([name, image]).toEqual([name, expect.stringMatching(/^[a-z/-]+:\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$/)]);
+  });
+
+  test.each(['dev', 'full'])('profile %s: whatever a service waits for is there and says when it is ready, and no port is taken twice', (profile) => {
+    const present = new Set(active(profile).map(([name]) => name));
+    for (const [name, service] of active(profile)) {
+      for (const [other, { condition, required }] of Object.entries(service.depends_on ?? {})) {
+        if (required === false && !present.has(other)) continue;
+        expect([name, [...present]]).toEqual([name, expect.arrayContaining([other])]);
+        const target = compose.services[other];
+        if (condition === 'service_healthy') expect([other, target?.healthcheck]).toEqual([other, expect.anything()]);
+        else expect([other, condition, target?.restart]).toEqual([other, 'service_completed_successfully', expect.stringMatching(/^on-failure:/)]);
+      }
+    }
+    const ports = active(profile).flatMap(([, service]) => service.ports ?? []).map((port) => port.split(':').slice(0, -1).join(':'));
+    expect(new Set(ports).size).toBe(ports.length);
+    expect(ports.every((port) => port.startsWith('127.0.0.1:'))).toBe(true);
+  });
+
+  test('either profile brings Temporal, its UI and the worker; plain `docker compose up` is the profile dev', () => {
+    expect(active('dev').map(([name]) => name)).toEqual(['temporal', 'worker']);
+    expect(active('full').map(([name]) => name)).toEqual(['postgres', 'temporal-schema', 'temporal-server', 'temporal-setup', 'temporal-ui', 'worker']);
+    expect(read('.env')).toMatch(/^COMPOSE_PROFILES=dev$/m);
+  });
+
+  test('all search attributes and fairness, with either server', () => {
+    const flags = compose.services['temporal']?.command ?? [];
+    expect(flags.filter((flag) => flag.startsWith('--search-attribute='))).toEqual(ATTRIBUTES.map((name) => `--search-attribute=${name}=Keyword`));
+    expect(flags).toContain('--dynamic-config-value=matching.enableFairness=true');
+    expect(parse(read('deploy/compose/dynamic-config.yaml'))).toMatchObject({ 'matching.enableFairness': [{ value: true }] });
+    expect(/^for name in (.*); do$/m.exec(read('deploy/compose/setup.sh'))?.[1]?.split(' ')).toEqual(ATTRIBUTES);
+  });
+
+  test("the worker's settings exist, and it has time to end", () => {
+    const worker = compose.services['worker'];
+    const names = Object.keys(worker?.environment ?? {});
+    for (const name of names) expect(name in settings.shape || ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'].includes(name) ? name : `unknown: ${name}`).toBe(name);
+    const { shutdownForceMs } = loadConfig({ HOLDFAST_GITHUB_TOKEN: 'x' });
+    expect(parseDuration(worker?.stop_grace_period ?? '')).toBeGreaterThan(shutdownForceMs);
+  });
+});
+
+describe('the images', () => {
+  const copied = (dockerfile: string): string[] => [...dockerfile.matchAll(/^COPY (?!--from)(?:--\S+ )*(.+) \S+$/gm)].flatMap(([, sources]) => (sources ?? '').split(' '));
+
+  test.each([
+    ['deploy/images/worker.Dockerfile', '.'],
+    ['deploy/images/runner.Dockerfile', 'deploy/images'],
+  ])('%s: its base is pinned, and what it copies is there', (path, context) => {
+    const dockerfile = read(path);
+    for (const [, image] of dockerfile.matchAll(/^FROM (\S+)/gm)) expect(image).toMatch(/:\d+\.\d+\.\d+/);
+    const sources = copied(dockerfile);
+    expect(sources.length).toBeGreaterThan(0);
+    for (const source of sources) {
+      if (!source.includes('*')) expect(() => execFileSync('ls', [join(PROJECT, context, source)], { stdio: 'pipe' })).not.toThrow();
+    }
+  });
+
+  test('the runner image is the one that runners get by default, and both run the same script', () => {
+    expect(read('deploy/images/runner.Dockerfile')).toContain(`FROM ${RUNNER_IMAGE}\n`);
+    expect(`${RUNNER_IMAGE_COMMAND[2]}\n`).toBe(read('deploy/images/runner-entrypoint.sh').replace(/^#.*\n(#.*\n)*/, ''));
+  });
+
+  /** Runs the entry point over a runner that only tells how it was called. */
+  function enter(env: Record<string, string>): string[] {
+    const home = mkdtempSync(join(tmpdir(), 'holdfast-runner-'));
+    const tell = (name: string): string => `#!/bin/bash\necho "${name} $* token=\${ACTIONS_RUNNER_INPUT_TOKEN:-} jit=\${ACTIONS_RUNNER_INPUT_JITCONFIG:-} left=\${RUNNER_TOKEN:-}"\n`;
+    for (const name of ['config.sh', 'run.sh']) writeFileSync(join(home, name), tell(name), { mode: 0o755 });
+    const [shell, ...args] = RUNNER_IMAGE_COMMAND;
+    return execFileSync(shell ?? '', args, { env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim().split('\n');
+  }
+
+  test('with a JIT config it just runs', () => {
+    expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc' })).toEqual(['run.sh  token= jit=abc left=']);
+  });
+
+  test.each([
+    ['static, in a group', { RUNNER_EPHEMERAL: 'false', RUNNER_GROUP: 'big ones' }, ' --runnergroup big ones'],
+    ['ephemeral', { RUNNER_EPHEMERAL: 'true' }, ' --ephemeral'],
+  ])('with a token it registers and then runs without it: %s', (_what, more, options) => {
+    const lines = enter({ RUNNER_TOKEN: 'AAA', RUNNER_URL: 'https://github.com/acme', RUNNER_NAME: 'acme-1', RUNNER_LABELS: 'linux,x64', ...more });
+    expect(lines).toEqual([`config.sh --unattended --url https://github.com/acme --name acme-1 --labels linux,x64${options} token=AAA jit= left=AAA`, 'run.sh  token= jit= left=']);
+  });
+
+  test('a registration that fails ends the container with its status', () => {
+    expect(() => enter({ RUNNER_TOKEN: 'AAA' })).toThrow(/RUNNER_URL: unbound variable/);
+  });
+});
