@@ -1,0 +1,74 @@
+import type { Benchmark, Measured } from '../benchmark.ts';
+import { mapConcurrently } from '../concurrency.ts';
+import { jobEnds } from '../jobEnds.ts';
+import { RegistrationWatch } from '../registrations.ts';
+import { REPOSITORY, startRunner, untilPhase, type StartedRunner } from '../runners.ts';
+import { percentile, round } from '../statistics.ts';
+
+const JOBS_PER_RUNNER = 3;
+const JOB_MS = 2_000;
+const GIVE_UP_MS = 600_000;
+
+export const churn: Benchmark = {
+  name: 'churn',
+  summary: 'N runners kept up while 3 N jobs of 2 s are worked off; whenever a runner has ended, another is started',
+  defaultRunners: 50,
+  figures: {
+    jobs: { unit: 'jobs', what: 'of 2 s' },
+    jobsPerSecond: { unit: '/s', what: 'from queueing all of them to the last one finished', budget: { kind: 'min', limit: 13 }, compare: 'actions-runner-controller: 3.7 (scale set, default) to 11.5 (legacy, tuned); a bare script: 18.4' },
+    goneP95Ms: { unit: 'ms', what: 'job finished → pod and registration gone, p95', budget: { kind: 'max', limit: 1_000 }, compare: 'actions-runner-controller: 2,600 to 15,100; a bare script: 600' },
+    replacementP95Ms: { unit: 'ms', what: 'job finished → replacement online, p95', budget: { kind: 'max', limit: 1_500 }, compare: 'actions-runner-controller: 3,800 to 17,000; a bare script: 1,100' },
+  },
+
+  async run(world, runners): Promise<Measured> {
+    const { agent, simulator, progress } = world;
+    const jobs = runners * JOBS_PER_RUNNER;
+    await world.startWorker().ready();
+    progress(`starting ${runners} runners`);
+    const numbers = Array.from({ length: runners }, (_, index) => index + 1);
+    const started = new Map<string, StartedRunner>();
+    const start = async (number: number): Promise<StartedRunner> => {
+      const runner = await startRunner(world, number);
+      started.set(runner.workflowId, runner);
+      return runner;
+    };
+    await mapConcurrently(numbers, 16, start);
+    await untilPhase(world, 'Idle', runners);
+
+    // What keeps the number of runners up, in place of a set: a runner's container has ended, another is started.
+    const replacementOf = new Map<string, Promise<StartedRunner>>();
+    agent.onStep(({ step, workflowId }) => {
+      if (step !== 'exited' || replacementOf.has(workflowId)) return;
+      const replacement = start(runners + replacementOf.size + 1);
+      replacement.catch(() => undefined); // thrown below, where it is awaited
+      replacementOf.set(workflowId, replacement);
+    });
+    const registrations = new RegistrationWatch(simulator);
+    progress(`queueing ${jobs} jobs of ${JOB_MS / 1000} s`);
+    const queuedAt = Date.now();
+    await mapConcurrently(Array.from({ length: jobs }), 16, async () => await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS }));
+    await agent.until('all jobs are finished and their pods are gone', () => agent.count('gone') >= jobs, GIVE_UP_MS);
+    await agent.until('all replacements are online', () => agent.count('online') >= jobs + runners, GIVE_UP_MS);
+    await registrations.stop();
+
+    const done = [...replacementOf.keys()];
+    const ends = await jobEnds(world, registrations, [...started.values()].filter(({ workflowId }) => replacementOf.has(workflowId)));
+    const lastFinishedAt = Math.max(...[...ends.values()].map(({ finishedAt }) => finishedAt));
+    const gone = [...ends.values()].map(({ finishedAt, goneAt }) => goneAt - finishedAt);
+    const replaced = await Promise.all(
+      done.map(async (workflowId) => {
+        const replacement = await replacementOf.get(workflowId);
+        return (agent.of(replacement?.workflowId ?? '').online ?? Number.NaN) - (ends.get(workflowId)?.finishedAt ?? Number.NaN);
+      }),
+    );
+    return {
+      figures: {
+        jobs,
+        jobsPerSecond: round(jobs / ((lastFinishedAt - queuedAt) / 1_000), 1),
+        goneP95Ms: percentile(gone, 0.95),
+        replacementP95Ms: percentile(replaced, 0.95),
+      },
+      details: { runners, goneP50Ms: percentile(gone, 0.5), replacementP50Ms: percentile(replaced, 0.5), github: (await simulator.requestCounts()).byStatus },
+    };
+  },
+};

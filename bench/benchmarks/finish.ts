@@ -1,0 +1,52 @@
+import type { Benchmark, Measured } from '../benchmark.ts';
+import { mapConcurrently } from '../concurrency.ts';
+import { jobEnds } from '../jobEnds.ts';
+import { RegistrationWatch } from '../registrations.ts';
+import { REPOSITORY, startRunners, untilClosed, untilPhase } from '../runners.ts';
+import { percentile, round } from '../statistics.ts';
+
+const JOB_MS = 2_000;
+const GIVE_UP_MS = 600_000;
+
+export const finish: Benchmark = {
+  name: 'finish',
+  summary: 'N jobs that end together: job finished → pod and registration gone',
+  defaultRunners: 50,
+  figures: {
+    runners: { unit: 'runners', what: 'whose jobs end together' },
+    p50Ms: { unit: 'ms', what: 'job finished → pod and registration gone, median' },
+    p95Ms: { unit: 'ms', what: 'the same, p95', budget: { kind: 'max', limit: 1_000 }, compare: 'actions-runner-controller: 2,600 (legacy, tuned) to 15,100 (scale set, default); a bare script: 600' },
+    p99Ms: { unit: 'ms', what: 'the same, p99' },
+    perSecond: { unit: '/s', what: 'gone, from the first job finished to the last runner gone' },
+  },
+
+  async run(world, runners): Promise<Measured> {
+    const { agent, simulator, progress } = world;
+    await world.startWorker().ready();
+    progress(`starting ${runners} runners`);
+    const started = await startRunners(world, runners);
+    await untilPhase(world, 'Idle', runners);
+    progress(`queueing ${runners} jobs of ${JOB_MS / 1000} s`);
+    await mapConcurrently(started, 16, async () => await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS }));
+    await agent.until('all jobs are running', () => agent.count('jobStarted') >= runners, GIVE_UP_MS);
+    const registrations = new RegistrationWatch(simulator);
+    await agent.until('all pods are gone', () => agent.count('gone') >= runners, GIVE_UP_MS);
+    await untilClosed(world, runners);
+    await registrations.stop();
+    const ends = [...(await jobEnds(world, registrations, started)).values()];
+    const took = ends.map(({ finishedAt, goneAt }) => goneAt - finishedAt);
+    const firstAt = Math.min(...ends.map(({ finishedAt }) => finishedAt));
+    const lastFinishedAt = Math.max(...ends.map(({ finishedAt }) => finishedAt));
+    const lastGoneAt = Math.max(...ends.map(({ goneAt }) => goneAt));
+    return {
+      figures: {
+        runners,
+        p50Ms: percentile(took, 0.5),
+        p95Ms: percentile(took, 0.95),
+        p99Ms: percentile(took, 0.99),
+        perSecond: round(runners / ((lastGoneAt - firstAt) / 1_000), 1),
+      },
+      details: { allFinishedWithinMs: lastFinishedAt - firstAt, github: (await simulator.requestCounts()).byStatus },
+    };
+  },
+};

@@ -1,0 +1,10 @@
+import type { Benchmark } from '../benchmark.ts';
+import { churn } from './churn.ts';
+import { finish } from './finish.ts';
+import { lifecycle } from './lifecycle.ts';
+import { recovery } from './recovery.ts';
+import { scaleup } from './scaleup.ts';
+import { waiting } from './waiting.ts';
+
+/** All benchmarks, in the order in which they are listed. */
+export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, recovery];

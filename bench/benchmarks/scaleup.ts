@@ -1,0 +1,50 @@
+import type { Benchmark, Measured } from '../benchmark.ts';
+import { startRunners, untilPhase } from '../runners.ts';
+import { percentile, round } from '../statistics.ts';
+
+/** GitHub's answers take about that long. */
+const CI_SERVER_LATENCY_MS = 100;
+const GIVE_UP_MS = 600_000;
+
+export const scaleup: Benchmark = {
+  name: 'scaleup',
+  summary: 'N runners at once from nothing to online, the CI server answering in 100 ms',
+  defaultRunners: 200,
+  figures: {
+    runners: { unit: 'runners', what: 'started at once' },
+    perSecond: { unit: '/s', what: 'online, from the first start to the last runner online', budget: { kind: 'min', limit: 30 }, compare: 'actions-runner-controller: 2.5 (scale set) to 28 (legacy, tuned); a bare script: 152' },
+    createdP95Ms: { unit: 'ms', what: 'accepted by Temporal → pod created, p95' },
+    onlineP95Ms: { unit: 'ms', what: 'accepted by Temporal → runner online at the CI server, p95' },
+  },
+
+  async run(world, runners): Promise<Measured> {
+    const { agent, simulator, progress } = world;
+    await world.startWorker().ready();
+    await simulator.addFault({ kind: 'latency', ms: CI_SERVER_LATENCY_MS });
+    progress(`starting ${runners} runners`);
+    const startedAt = Date.now();
+    const started = await startRunners(world, runners);
+    const acceptedMs = Date.now() - startedAt;
+    await agent.until(`${runners} runners are online`, () => agent.count('online') >= runners, GIVE_UP_MS);
+    const allOnlineMs = Math.max(...started.map(({ workflowId }) => agent.of(workflowId).online ?? 0)) - startedAt;
+    progress('all are online; waiting until all workflows know it');
+    await untilPhase(world, 'Idle', runners);
+    const since = (step: 'created' | 'running' | 'online'): number[] => started.map(({ workflowId, acceptedAt }) => (agent.of(workflowId)[step] ?? Number.NaN) - acceptedAt);
+    return {
+      figures: {
+        runners,
+        perSecond: round(runners / (allOnlineMs / 1_000), 1),
+        createdP95Ms: percentile(since('created'), 0.95),
+        onlineP95Ms: percentile(since('online'), 0.95),
+      },
+      details: {
+        allAcceptedMs: acceptedMs,
+        allOnlineMs,
+        allKnownIdleMs: Date.now() - startedAt,
+        createdP50Ms: percentile(since('created'), 0.5),
+        runningP50Ms: percentile(since('running'), 0.5),
+        onlineP50Ms: percentile(since('online'), 0.5),
+      },
+    };
+  },
+};

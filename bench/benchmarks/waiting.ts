@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Benchmark, Measured } from '../benchmark.ts';
+import { sum } from '../metrics.ts';
+import type { WorkerProcess } from '../processes/workerProcess.ts';
+import { countInPhase, startRunners, untilPhase } from '../runners.ts';
+import { round } from '../statistics.ts';
+
+/** How long the worker is watched, in s, unless HOLDFAST_BENCH_WINDOW says otherwise. */
+const WINDOW_S = 60;
+const SAMPLE_EVERY_MS = 1_000;
+/** After the last runner is idle: the worker's garbage and the server's are still warm. */
+const SETTLE_MS = 5_000;
+
+export const waiting: Benchmark = {
+  name: 'waiting',
+  summary: 'what N runners that wait for a job cost the worker (the budget is for 10,000; HOLDFAST_BENCH_WINDOW=600 watches for 600 s, and so sees every wait look live again once)',
+  defaultRunners: 1_000,
+  figures: {
+    runners: { unit: 'runners', what: 'waiting' },
+    workerRssMiB: { unit: 'MiB', what: 'resident memory of the worker, the highest in a minute', budget: { kind: 'max', limit: 1_024, note: 'with 10,000 runners' } },
+    workerCpuPercent: { unit: '% of a core', what: 'CPU time of the worker, mean', budget: { kind: 'max', limit: 5, note: 'with 10,000 runners' } },
+  },
+
+  async run(world, runners): Promise<Measured> {
+    const { agent, simulator, progress } = world;
+    const windowS = Number(process.env['HOLDFAST_BENCH_WINDOW'] ?? WINDOW_S);
+    const worker = await world.startWorker().ready();
+    progress(`starting ${runners} runners`);
+    await startRunners(world, runners);
+    await untilPhase(world, 'Idle', runners);
+    await delay(SETTLE_MS);
+    progress(`watching the worker for ${windowS} s`);
+    const requests = await readRequests(worker);
+    const githubBefore = (await simulator.requestCounts()).total;
+    const { rssMiB, cpuPercent } = await watch(worker, windowS * 1_000);
+    const after = await readRequests(worker);
+    const idle = await countInPhase(world, 'Idle');
+    agent.check();
+    if (idle !== runners) throw new Error(`${idle} of ${runners} runners were waiting at the end`);
+    return {
+      figures: { runners, workerRssMiB: round(rssMiB), workerCpuPercent: round(cpuPercent, 1) },
+      details: {
+        windowS,
+        // Each wait looks live again every ten minutes: 1.7 of them a second with 1,000 runners.
+        resyncs: after.resyncs - requests.resyncs,
+        kubernetesRequests: after.kubernetes - requests.kubernetes,
+        githubRequests: (await simulator.requestCounts()).total - githubBefore,
+      },
+    };
+  },
+};
+
+/** Activities of the main queue that ended in the window are waits that looked live again; nothing else happens. */
+async function readRequests(worker: WorkerProcess): Promise<{ resyncs: number; kubernetes: number }> {
+  const samples = await worker.metrics();
+  return {
+    resyncs: sum(samples, 'temporal_activity_execution_latency_seconds_count', { activity_type: 'awaitPod' }),
+    kubernetes: sum(samples, 'holdfast_kubernetes_requests_total'),
+  };
+}
+
+async function watch(worker: WorkerProcess, forMs: number): Promise<{ rssMiB: number; cpuPercent: number }> {
+  const startedAt = performance.now();
+  const cpuBefore = await worker.cpuSeconds();
+  let rssMiB = 0;
+  while (performance.now() - startedAt < forMs) {
+    rssMiB = Math.max(rssMiB, await worker.rssMiB());
+    await delay(SAMPLE_EVERY_MS);
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  return { rssMiB, cpuPercent: (((await worker.cpuSeconds()) - cpuBefore) / seconds) * 100 };
+}

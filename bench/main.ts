@@ -1,0 +1,92 @@
+/** `npm run bench -- NAME` */
+import { fileURLToPath } from 'node:url';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import type { Benchmark, Measured } from './benchmark.ts';
+import { BENCHMARKS } from './benchmarks/index.ts';
+import { missed, reportTable } from './report.ts';
+import { describeMachine, saveResult } from './results.ts';
+import { inWorld } from './world.ts';
+
+const RESULTS = fileURLToPath(new URL('./results', import.meta.url));
+
+interface Flags {
+  readonly runners?: number;
+  readonly json?: true;
+  readonly check?: true;
+  readonly keep?: true;
+  readonly save?: true;
+  readonly note?: string;
+  readonly cpuProfile?: string;
+  readonly stateDir: string;
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It is not a whole number of at least 1.');
+  return value;
+}
+
+/** Progress goes to stderr, with the time since the start. */
+function progressSince(startedAt: number): (line: string) => void {
+  return (line) => console.error(`[${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s] ${line}`);
+}
+
+async function run(name: string, flags: Flags): Promise<void> {
+  const benchmark = BENCHMARKS.find((candidate) => candidate.name === name);
+  if (!benchmark) throw new Error(`there is no benchmark "${name}"`); // commander has checked it
+  const runners = flags.runners ?? benchmark.defaultRunners;
+  const machine = describeMachine();
+  const progress = progressSince(performance.now());
+  const measured = await inWorld(
+    { stateDir: flags.stateDir, keep: flags.keep === true, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) },
+    async (world) => await benchmark.run(world, runners),
+  );
+  show(benchmark, measured, flags);
+  if (flags.save) progress(`saved: ${await saveResult(RESULTS, name, machine, measured, flags.note)}`);
+  if (flags.check && missed(benchmark, measured.figures).length > 0) process.exitCode = 3;
+}
+
+function show(benchmark: Benchmark, { figures, details }: Measured, { json }: Flags): void {
+  if (json) console.log(JSON.stringify(figures));
+  // With --json standard output is for programs.
+  const tell = json ? console.error : console.log;
+  tell(`\n${benchmark.name}: ${benchmark.summary}`);
+  tell(reportTable(benchmark, figures));
+  tell(`details: ${JSON.stringify(details)}\n`);
+}
+
+const program = new Command('bench')
+  .description('Measures Holdfast on the real components: Temporal, etcd, the Kubernetes API server and KWOK nodes, all on this machine.')
+  .addArgument(new Argument('<name>', 'what to measure').choices(BENCHMARKS.map(({ name }) => name)))
+  .addOption(new Option('--runners <n>', 'how many runners (default: see below)').argParser(positive))
+  .addOption(new Option('--json', 'print the figures as one JSON object on stdout; the table goes to stderr'))
+  .addOption(new Option('--check', 'exit with status 3 when a budget is missed'))
+  .addOption(new Option('--save', 'also write the result, with date and machine, into bench/results'))
+  .addOption(new Option('--note <text>', 'a remark to save with it'))
+  .addOption(new Option('--cpu-profile <folder>', 'write V8 CPU profiles of the worker into this folder'))
+  .addOption(new Option('--keep', 'leave the components up, with everything in them'))
+  .addOption(new Option('--state-dir <folder>', "the components' data and logs").default('.holdfast/bench').env('HOLDFAST_BENCH_DIR'))
+  .addHelpText(
+    'after',
+    `
+Benchmarks:
+${BENCHMARKS.map(({ name, summary, defaultRunners }) => `  ${name.padEnd(10)} ${summary}\n${' '.repeat(13)}default: --runners ${defaultRunners}`).join('\n')}
+
+Brings up what it needs and takes it down again, its data included; what was up before stays up. Settings HOLDFAST_MAX_* of your environment apply to the measured worker.
+Budgets, and what others need for the same work: docs/benchmarks.md
+
+Exit status: 0 measured; 1 something failed; 3 (with --check) a budget is missed.
+
+Examples:
+  npm run bench -- lifecycle
+  npm run bench -- scaleup --runners 500 --json
+  HOLDFAST_MAX_CACHED_WORKFLOWS=500 npm run bench -- recovery --cpu-profile /tmp/profiles`,
+  )
+  .action(run);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  console.error(`bench: ${(error as Error).message}`);
+  process.exitCode = 1;
+}

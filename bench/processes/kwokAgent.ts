@@ -1,0 +1,128 @@
+/**
+ * The kubelet that KWOK is not: where a fake node says that a pod runs, this process plays the runner in it. 0.3 s later the runner
+ * connects to the simulator with what the pod's Secret holds; when its job is over, the pod's container is terminated with exit code 0.
+ * A process of its own, so that its work is not charged to the worker. Forked by the benchmark.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { CoreV1Api, PatchStrategy, setHeaderOptions, type V1Secret } from '@kubernetes/client-node';
+import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
+import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
+import { PodCache } from '../../activities/compute/kubernetes/podCache.ts';
+import type { PodView } from '../../activities/ports.ts';
+import { Fleet } from '../../simulator/fleet.ts';
+import type { SimulatedRunner } from '../../simulator/simulated-runner.ts';
+import { RUNNER_CONTAINER } from '../../workflows/podTemplate.ts';
+import { mapConcurrently } from '../concurrency.ts';
+import type { AgentMessage, EndAll, KwokAgentOptions, PodStep } from './kwokAgentProtocol.ts';
+
+/** Status patches under way at once while many containers are ended together. */
+const END_CONCURRENCY = 32;
+
+class KwokAgent {
+  readonly #options: KwokAgentOptions;
+  readonly #api: ApiServer;
+  readonly #core: CoreV1Api;
+  readonly #fleet: Fleet;
+  readonly #pods = new Map<string, { view: PodView; runner?: SimulatedRunner; ended: boolean }>();
+
+  constructor(options: KwokAgentOptions) {
+    const kubeConfig = loadKubeConfig({ path: options.kubeconfig });
+    this.#options = options;
+    this.#api = new ApiServer(kubeConfig);
+    this.#core = kubeConfig.makeApiClient(CoreV1Api);
+    this.#fleet = new Fleet(options.simulatorUrl);
+    const cache = new PodCache(this.#api, {
+      path: `/api/v1/namespaces/${options.namespace}/pods`,
+      labelSelector: options.labelSelector,
+      onError: (error, what) => fail(`${what}: ${String(error)}`),
+      listener: {
+        changed: (pod, previous) => this.#changed(pod, previous),
+        relisted: () => undefined,
+      },
+    });
+    void until(() => cache.synced()).then(() => tell({ type: 'ready' }));
+  }
+
+  /** Ends the containers of these workflows, all at once. */
+  async endAll(workflowIds: readonly string[]): Promise<void> {
+    const wanted = new Set(workflowIds);
+    const pods = [...this.#pods.values()].filter(({ view }) => wanted.has(view.workflowId));
+    await mapConcurrently(pods, END_CONCURRENCY, async (pod) => {
+      pod.runner?.kill();
+      await this.#exit(pod.view);
+    });
+    tell({ type: 'allEnded', count: pods.length });
+  }
+
+  #changed(view: PodView, previous: PodView | undefined): void {
+    const at = Date.now();
+    if (view.gone) {
+      this.#pods.get(view.name)?.runner?.kill();
+      this.#pods.delete(view.name);
+      this.#step('gone', view, at);
+      return;
+    }
+    const known = this.#pods.get(view.name);
+    if (known) known.view = view;
+    else this.#pods.set(view.name, { view, ended: false });
+    if (previous === undefined) this.#step('created', view, at);
+    if (view.startedAt === undefined || previous?.startedAt !== undefined || view.ended) return;
+    this.#step('running', view, at);
+    this.#play(view).catch((error: unknown) => fail(`the runner in ${view.name}: ${String(error)}`));
+  }
+
+  async #play(view: PodView): Promise<void> {
+    await delay(this.#options.startupMs);
+    const pod = this.#pods.get(view.name);
+    if (pod === undefined) return;
+    const secret = await this.#api.call<V1Secret>({ verb: 'get', resource: 'secrets', path: `/api/v1/namespaces/${this.#options.namespace}/secrets/${view.name}` });
+    const env = Object.fromEntries(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+    const runner = this.#fleet.start(env, {
+      onOnline: () => this.#step('online', view),
+      onJobStart: () => this.#step('jobStarted', view),
+      onJobEnd: () => this.#step('jobFinished', view),
+    });
+    pod.runner = runner;
+    const end = await runner.ended;
+    if (end === 'refused') throw new Error('the CI server refused it');
+    // By `stop` or `kill` it is the pod that ends the runner, not the runner that ends the pod.
+    if (end !== 'stopped' && this.#pods.has(view.name)) await this.#exit(view);
+  }
+
+  /** As the kubelet reports a container that exited with 0. */
+  async #exit(view: PodView): Promise<void> {
+    const pod = this.#pods.get(view.name);
+    if (pod === undefined || pod.ended) return;
+    pod.ended = true;
+    const { namespace } = this.#options;
+    const finishedAt = new Date(Math.floor(Date.now() / 1000) * 1000);
+    const terminated = { exitCode: 0, reason: 'Completed', startedAt: new Date(view.startedAt ?? finishedAt), finishedAt };
+    const container = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', ready: false, started: false, restartCount: 0, state: { terminated } };
+    const body = { status: { phase: 'Succeeded', containerStatuses: [container] } };
+    await this.#core.patchNamespacedPodStatus({ name: view.name, namespace, body }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+    this.#step('exited', view);
+  }
+
+  #step(step: PodStep['step'], { workflowId, name }: PodView, at: number = Date.now()): void {
+    tell({ type: 'step', step, workflowId, pod: name, at });
+  }
+}
+
+function tell(message: AgentMessage): void {
+  process.send?.(message);
+}
+
+function fail(message: string): void {
+  tell({ type: 'failed', message });
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await delay(20);
+}
+
+const agent = new KwokAgent(JSON.parse(process.argv[2] ?? '{}') as KwokAgentOptions);
+process.on('message', (message: EndAll) => {
+  agent.endAll(message.workflowIds).catch((error: unknown) => fail(String(error)));
+});
+// The benchmark is gone: nobody is left to play for.
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,14 @@
+/** Pure. */
+
+/** The smallest value that at least `share` (0 to 1) of the values do not exceed (nearest rank). @throws Error without values */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+  if (value === undefined) throw new Error('there is no percentile of nothing');
+  return value;
+}
+
+/** Rounded for people: `digits` behind the point. */
+export function round(value: number, digits = 0): number {
+  return Number(value.toFixed(digits));
+}
