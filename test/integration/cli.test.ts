@@ -46,7 +46,7 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
   async function idle(id: string): Promise<RunnerStatus> {
     await until('a pod', async () => (await status(id)).pod !== undefined);
     compute.start((await status(id)).pod ?? '');
-    await until('Idle', async () => (await status(id)).phase === 'Idle', async () => JSON.stringify(await status(id)) as never);
+    await until('Idle', async () => (await status(id)).phase === 'Idle');
     return await status(id);
   }
   async function makeBusy(id: string): Promise<{ pod: string; runnerName: string }> {
@@ -90,7 +90,7 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
     const text = await cli('runner', 'list', '--set', set);
     expect(text.stdout.split('\n')[0]).toMatch(/^ID +PHASE +SCOPE +SET +AGE +OUTCOME$/);
     expect(text.stdout).toMatch(new RegExp(`^${a} +Idle +acme +${set} +\\d+s +-$`, 'm'));
-    const limited = await json<{ runners: []; more: boolean }>('runner', 'list', '--set', set, '--limit', '1');
+    const limited = await json<{ runners: object[]; more: boolean }>('runner', 'list', '--set', set, '--limit', '1');
     expect(limited).toMatchObject({ more: true, runners: [{}] });
 
     await json('runner', 'cancel', '--set', set, '--mode', 'force', '--yes', '--wait');
@@ -170,7 +170,7 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
 
   test('many: nothing happens without --yes; with it, each is told', async () => {
     const ids = [await start('m1'), await start('m2'), await start('m3')];
-    await until('visibility', async () => (await json<{ runners: [] }>('runner', 'list', '--set', set)).runners.length === 3);
+    await until('visibility', async () => (await json<{ runners: object[] }>('runner', 'list', '--set', set)).runners.length === 3);
     const asked = await cli('runner', 'cancel', '--set', set, '--mode', 'force');
     expect(asked).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: would cancel \(force\) 3 runners: .*; add --yes to do it\n$/) });
     for (const id of ids) expect((await status(id)).cancel).toBeUndefined();

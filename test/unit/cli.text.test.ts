@@ -35,6 +35,7 @@ describe('text from outside', () => {
       const line = new PhaseLine(output, nasty, 0);
       line.show({ phase: 'Busy', status: { phase: 'Busy', attempt: 1, unregisterAttempts: 0, phases: [], replaced: [], job: nasty, waitsFor: nasty } }, 0);
       line.end();
+      // oxlint-disable-next-line no-control-regex -- that none is printed is the point
       expect(terminal.written.stdout + terminal.written.stderr).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]|\\u00/);
     }
   });
@@ -106,6 +107,7 @@ describe('the phase line', () => {
     line.end();
     const lines = terminal.written.stdout.split('\n');
     expect(lines).toHaveLength(3);
+    // oxlint-disable-next-line no-control-regex -- how a line is rewritten
     expect(lines[0]).toMatch(/^\r\u001B\[2Krunner-a {2}1m {2}Busy {2}.*…\r\u001B\[2Kdraining$/);
     expect(lines[0]?.split('\r')[1]?.replace('\u001B[2K', '')).toHaveLength(79);
   });
