@@ -187,4 +187,22 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
       expect(namespace).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: namespace "no-such-namespace" does not exist .*set --namespace or TEMPORAL_NAMESPACE.*\n$/) });
     }
   });
+
+  test('doctor: findings as one document; status 0 when all is well, 1 when not, 2 when the settings are wrong', async () => {
+    const token = join(folder, 'token');
+    await writeFile(token, 'ghp_hush\n', { mode: 0o600 });
+    const settings = { HOLDFAST_COMPUTE: 'process', HOLDFAST_STATE_DIR: folder, HOLDFAST_GITHUB_TOKEN_FILE: token, HOLDFAST_RUNNER_COMMAND: '["true"]' };
+    const doctor = async (args: string[], more: Record<string, string> = settings): Promise<{ status: number; stdout: string; report: { ok: boolean; findings: { level: string; what: string; fix?: string }[] } }> => {
+      const { status: code, stdout } = await runCli(['doctor', '--json', ...args], { ...env, ...more });
+      return { status: code, stdout, report: JSON.parse(stdout) };
+    };
+    const well = await doctor([]);
+    expect(well.report.findings.filter(({ level }) => level === 'error')).toEqual([]);
+    expect(well).toMatchObject({ status: 0, report: { ok: true } });
+    const away = await doctor(['--address', '127.0.0.1:1']);
+    expect(away).toMatchObject({ status: 1, report: { ok: false, findings: expect.arrayContaining([expect.objectContaining({ level: 'error', what: expect.stringContaining('127.0.0.1:1') })]) } });
+    const wrong = await doctor([], { ...settings, HOLDFAST_COMPUTE: 'cloud' });
+    expect(wrong).toMatchObject({ status: 2, report: { ok: false, findings: [{ level: 'error', what: expect.stringMatching(/^HOLDFAST_COMPUTE: /) }] } });
+    for (const { stdout } of [well, away, wrong]) expect(stdout).not.toContain('ghp_hush');
+  });
 });

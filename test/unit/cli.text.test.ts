@@ -112,6 +112,13 @@ describe('the phase line', () => {
     expect(lines[0]?.split('\r')[1]?.replace('\u001B[2K', '')).toHaveLength(79);
   });
 
+  test('on a terminal without a size: as if it had 80 columns', () => {
+    const terminal = recordingTerminal({}, true);
+    const line = new PhaseLine(new Output({ ...terminal, stdout: { ...terminal.stdout, columns: 0 } }, false), 'runner-a', 0);
+    line.show({ phase: 'Busy' }, 0);
+    expect(terminal.written.stdout).toContain('runner-a  0s  Busy');
+  });
+
   test('with --json: objects on stderr, stdout left to the result', () => {
     const terminal = recordingTerminal({}, true);
     const line = new PhaseLine(new Output(terminal, true), 'runner-a', 0);

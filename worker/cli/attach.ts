@@ -5,7 +5,7 @@ import { exitStatusOf, pause, waitForEnd, type RunnerEnd } from './followRunner.
 import { onInterrupt, samePressMs } from './interrupts.ts';
 import type { Output } from './output.ts';
 import { PhaseLine, type Seen } from './phaseLine.ts';
-import { queryStatus } from './runnerState.ts';
+import { QUERY_TIMEOUT_MS, queryStatus } from './runnerState.ts';
 import type { Session } from './session.ts';
 import type { StartedRunner } from './startRunner.ts';
 import { isConnectionLoss, toCliError } from './temporalErrors.ts';
@@ -34,6 +34,7 @@ export async function attach(session: Session, output: Output, runner: StartedRu
     const first = await Promise.race([ended.then((end) => ({ kind: 'ended', end }) as const), signals.leave, watching]);
     if (first.kind === 'exit') return await leave(line, runner, requests);
     if (first.kind === 'detach') {
+      line.end();
       line.message('detached', `detached (${first.signal}): ${runner.workflowId} goes on; re-attach with: holdfast run --attach ${runner.workflowId}`);
       return first.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
     }
@@ -57,6 +58,7 @@ function report(session: Session, output: Output, runner: StartedRunner, end: Ru
 
 async function leave(line: PhaseLine, runner: StartedRunner, requests: CancelRequests): Promise<number> {
   const delivered = await requests.settled(LAST_WORDS_MS);
+  line.end();
   line.message(
     'left',
     delivered
@@ -155,7 +157,7 @@ async function look(session: Session, workflowId: string, phase: string, lost: b
   try {
     const status = await queryStatus(session, workflowId);
     if (status !== undefined) return { phase: status.phase, status };
-    const description = await session.attempt((client) => client.workflow.getHandle(workflowId).describe());
+    const description = await session.attempt((client) => client.workflow.getHandle(workflowId).describe(), QUERY_TIMEOUT_MS);
     return { phase: description.typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ?? phase, problem: 'no worker answers' };
   } catch (error) {
     if (lost || isConnectionLoss(error)) return { phase, problem: 'Temporal does not answer' };

@@ -69,7 +69,8 @@ export class PhaseLine {
 
   private draw(now: number): void {
     const line = `${this.id}  ${formatAge(now - this.startedAt)}  ${this.text ?? ''}`;
-    this.output.terminal.stdout.write(`\r\u001B[2K${shorten(line, (this.output.terminal.stdout.columns ?? 80) - 1)}`);
+    // A pseudo-terminal that nobody has given a size says 0 columns.
+    this.output.terminal.stdout.write(`\r\u001B[2K${shorten(line, (this.output.terminal.stdout.columns || 80) - 1)}`);
     this.drawn = true;
   }
 
