@@ -1,0 +1,64 @@
+import { cp, mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { DefaultLogger, bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
+import type { RecordedHistory } from './histories.ts';
+
+/** A change of the workflows as a careless commit might make it, and the histories that it must break. */
+export interface Change {
+  readonly what: string;
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  readonly breaks: (history: RecordedHistory) => boolean;
+}
+
+export const CHANGES: readonly Change[] = [
+  {
+    what: 'an activity has another name',
+    file: 'comeUp.ts',
+    from: 'calls.provision(',
+    to: '(calls as any).provisionRunner(',
+    breaks: ({ events }) => events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'provision'),
+  },
+  {
+    what: 'search attributes are not written any more',
+    file: 'life.ts',
+    from: 'upsertSearchAttributes([',
+    to: 'void ([',
+    breaks: ({ events }) => events.some((event) => event.eventType === 'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES'),
+  },
+  {
+    what: 'a timer comes first',
+    file: 'runner.ts',
+    from: '  listen(life);',
+    to: '  await condition(() => false, 1);\n  listen(life);',
+    breaks: ({ workflowType }) => workflowType === 'runner',
+  },
+  {
+    what: 'a registration is not removed before the life ends',
+    file: 'unregister.ts',
+    from: 'return await this.#askRemoval(facts);',
+    to: 'return this.#done();',
+    breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'release'),
+  },
+];
+
+const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+/** The workflows' code with one change made to a copy of it. @throws Error when the text to change is not there */
+export async function bundleChanged({ what, file, from, to }: Change): Promise<WorkflowBundle> {
+  await mkdir(join(PROJECT, '.holdfast'), { recursive: true });
+  // Inside the project, where the packages that the workflows import are found.
+  const copy = await mkdtemp(join(PROJECT, '.holdfast', 'changed-'));
+  try {
+    await cp(join(PROJECT, 'workflows'), join(copy, 'workflows'), { recursive: true });
+    const path = join(copy, 'workflows', file);
+    const text = await readFile(path, 'utf8');
+    if (!text.includes(from)) throw new Error(`workflows/${file} does not say "${from}" any more: change "${what}" in ${fileURLToPath(import.meta.url)}`);
+    await writeFile(path, text.replace(from, to));
+    return await bundleWorkflowCode({ workflowsPath: join(copy, 'workflows', 'index.ts'), logger: new DefaultLogger('ERROR') });
+  } finally {
+    await rm(copy, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Records the histories of every scenario: `npm run record-histories [-- SCENARIO…]`. Real workflows and activities on a Temporal
+ * dev server of its own; only compute and CI server are in memory, so that everything that can happen happens in seconds.
+ *
+ * A history that is committed is a promise: the code goes on understanding it. Record a version's histories again only until it is released.
+ */
+import assert from 'node:assert/strict';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Client } from '@temporalio/client';
+import { WorkflowFailedError } from '@temporalio/client';
+import { CancelledFailure } from '@temporalio/common';
+
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { resolveBinary } from '../../lab/resolve.ts';
+import { SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { holdfastWorld } from '../support/holdfastWorld.ts';
+import { HISTORIES, versionFolder, type RecordedEvent } from './histories.ts';
+import { historyToJson } from './historyJson.ts';
+import { SCENARIOS, prepare, type Scenario, type Stage } from './scenarios.ts';
+
+/** Low enough that a static runner continues as new after a few jobs; no other scenario gets that far while it may. */
+const SUGGEST_CONTINUE_AS_NEW_AT = 60;
+const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+async function main(names: readonly string[]): Promise<void> {
+  const unknown = names.filter((name) => SCENARIOS[name] === undefined);
+  if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${Object.keys(SCENARIOS).join(', ')}`);
+  const histories = new Map<string, string>();
+  const server = await TestWorkflowEnvironment.createLocal({
+    server: {
+      executable: { type: 'existing-path', path: await resolveBinary('temporal') },
+      searchAttributes: Object.values(SEARCH_ATTRIBUTES),
+      extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${SUGGEST_CONTINUE_AS_NEW_AT}`],
+    },
+  });
+  try {
+    for (const name of names.length > 0 ? names : Object.keys(SCENARIOS)) {
+      for (const [file, history] of await record(server.address, name, SCENARIOS[name] as Scenario)) {
+        histories.set(file, history);
+        process.stdout.write(`${file}: ${(history.length / 1024).toFixed(0)} KiB\n`);
+      }
+    }
+  } finally {
+    await server.teardown();
+  }
+  // All or nothing: what is committed stays until everything is recorded anew.
+  const folder = join(HISTORIES, versionFolder());
+  if (names.length === 0) await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  for (const [file, history] of histories) await writeFile(join(folder, file), history);
+}
+
+/** Plays one scenario. @returns the histories of its workflows, by file name */
+async function record(address: string, name: string, scenario: Scenario): Promise<Map<string, string>> {
+  const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
+  prepare(name, { compute, ci });
+  const world = await holdfastWorld(address, { compute, ciServers: ci });
+  try {
+    const run = await world.start(scenario.input, `runner-${name}`);
+    const stage: Stage = { compute, ci, run };
+    await scenario.play(stage);
+    const files = new Map<string, string>();
+    if (scenario.ends === 'cancelled') {
+      await assert.rejects(run.result(), (error) => error instanceof WorkflowFailedError && error.cause instanceof CancelledFailure);
+    } else {
+      const result = await run.result();
+      assert.partialDeepStrictEqual(result, scenario.ends, `${name} did not end as told`);
+      assert.equal(result.deregistration !== undefined, scenario.deregistration !== undefined, `${name}: hand-off to deregistration`);
+      if (result.deregistration !== undefined) {
+        scenario.deregistration?.(stage, result.runnerName ?? '');
+        await world.client.workflow.getHandle(result.deregistration).result();
+        for (const [, history] of await historiesOf(world.client, result.deregistration)) files.set(`${name}.deregistration.json`, history);
+      }
+    }
+    const runs = await historiesOf(world.client, run.handle.workflowId);
+    assert.equal(runs.length, scenario.runs ?? 1, `${name}: number of runs`);
+    for (const [number, history] of runs) files.set(number === 1 ? `${name}.json` : `${name}.${number}.json`, history);
+    return files;
+  } finally {
+    await world.close();
+  }
+}
+
+/** The histories of all runs of a workflow, the first one first, with their numbers. */
+async function historiesOf(client: Client, workflowId: string): Promise<[number: number, history: string][]> {
+  const { raw } = await client.workflow.getHandle(workflowId).describe();
+  const histories: [number, string][] = [];
+  let runId: string | undefined = raw.workflowExecutionInfo?.firstRunId ?? undefined;
+  while (runId !== undefined) {
+    const { events } = historyToJson(await client.workflow.getHandle(workflowId, runId).fetchHistory()) as { events: RecordedEvent[] };
+    histories.push([histories.length + 1, presentable(events)]);
+    runId = events.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
+  }
+  return histories;
+}
+
+/** One event a line, without what says where it was recorded. @throws AssertionError when something of that is left */
+function presentable(events: readonly RecordedEvent[]): string {
+  const lines = events.map((event) => JSON.stringify(event, (key, value: unknown) => (key === 'stackTrace' ? undefined : value)));
+  const text = `{"events":[\n${lines.join(',\n')}\n]}\n`.replaceAll(`${process.pid}@${hostname()}`, 'recorder');
+  for (const trace of [hostname(), PROJECT]) assert(!text.includes(trace), `the history tells of ${trace}`);
+  return text;
+}
+
+await main(process.argv.slice(2));

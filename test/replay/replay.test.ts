@@ -1,0 +1,71 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { DefaultLogger, Runtime, Worker, bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
+import { workflowsPath } from '../../worker/plugin.ts';
+import { CHANGES, bundleChanged } from './changedWorkflows.ts';
+import { readHistories, versionFolder } from './histories.ts';
+import { historyFromJson } from './historyJson.ts';
+import { SCENARIOS } from './scenarios.ts';
+
+// The replay of a changed workflow fails loudly, on purpose.
+Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined), telemetryOptions: { logging: { filter: 'OFF', forward: {} } } });
+
+const histories = readHistories();
+
+/** What each history's replay says: `undefined` when the code does what it did when the history was recorded. */
+async function replay(workflowBundle: WorkflowBundle): Promise<Map<string, Error | undefined>> {
+  const results = new Map<string, Error | undefined>();
+  const pushed = histories.map(({ workflowId, text }) => ({ workflowId, history: historyFromJson(JSON.parse(text)) }));
+  let index = 0;
+  for await (const { error } of Worker.runReplayHistories({ workflowBundle }, pushed)) results.set(histories[index++]?.file ?? '', error);
+  return results;
+}
+
+/** Everything that a history says, the payloads decoded. */
+function decoded(text: string): string {
+  const words: string[] = [text];
+  JSON.parse(text, (key, value: unknown) => {
+    if (key === 'data' && typeof value === 'string') words.push(Buffer.from(value, 'base64').toString('utf8'));
+    return value;
+  });
+  return words.join('\n');
+}
+
+describe('the histories of every version', () => {
+  let results: Map<string, Error | undefined>;
+
+  beforeAll(async () => {
+    results = await replay(await bundleWorkflowCode({ workflowsPath: workflowsPath(), logger: new DefaultLogger('ERROR') }));
+  });
+
+  test.each(histories.map(({ file }) => file))('%s replays', (file) => {
+    expect(results.has(file)).toBe(true);
+    expect(results.get(file)?.message).toBeUndefined();
+  });
+
+  test.each(Object.entries(SCENARIOS))('%s is recorded', (name, { runs = 1, deregistration }) => {
+    const files = histories.map(({ file }) => file);
+    expect(files).toContain(`${versionFolder()}/${name}.json`);
+    for (let run = 2; run <= runs; run++) expect(files).toContain(`${versionFolder()}/${name}.${run}.json`);
+    if (deregistration !== undefined) expect(files).toContain(`${versionFolder()}/${name}.deregistration.json`);
+  });
+
+  test.each(histories.map((history) => [history.file, history] as const))('%s is complete, and holds no secret', (_file, { text, events, workflowId }) => {
+    expect(events.at(-1)?.eventType).toMatch(/^EVENT_TYPE_WORKFLOW_EXECUTION_(COMPLETED|CANCELED|CONTINUED_AS_NEW)$/);
+    const words = decoded(text);
+    // The payloads are read for sure: this one is in every history's input.
+    expect(words).toContain('"organization":"acme"');
+    expect(workflowId).toMatch(/^(runner|deregistration)-/);
+    expect(words).not.toMatch(/SECRET-TOKEN|SECRET-JIT/);
+    expect(words).not.toMatch(/JITCONFIG|RUNNER_TOKEN/);
+  });
+});
+
+describe('the replay finds a deliberate change', () => {
+  test.each(CHANGES.map((change) => [change.what, change] as const))('%s', async (_what, change) => {
+    const results = await replay(await bundleChanged(change));
+    const failed = [...results].flatMap(([file, error]) => (error === undefined ? [] : [file]));
+    const expected = histories.filter((history) => change.breaks(history)).map(({ file }) => file);
+    expect(expected.length).toBeGreaterThan(3);
+    expect(failed).toEqual(expected);
+  });
+});
