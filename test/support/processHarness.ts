@@ -24,15 +24,18 @@ const RUNNER = ['sh', '-c', 'trap "echo got TERM; exit 143" TERM; echo running; 
 export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarness> {
   const root = await mkdtemp(join(tmpdir(), 'holdfast-processes-'));
   const stateDir = join(root, 'state');
-  const instance = (): Compute => createProcessCompute({ stateDir, rescanMs });
+  const instance = (): Compute => createProcessCompute({ stateDir, rescanMs, logger: { warn: (fields, message) => warnings.push({ ...fields, message }) } });
   const compute = instance();
+  const warnings: { message: string; wrapperLog?: string }[] = [];
   const watches: RecordedWatch[] = [];
   const endFile = (name: string): string => join(root, `${name}.end`);
   const podFile = (pod: PodView, file: string): string => join(stateDir, 'pods', pod.name, file);
 
   async function pids(pod: PodView): Promise<{ wrapper: number; runner: number }> {
-    const owner = JSON.parse(await readFile(podFile(pod, 'owner.json'), 'utf8')) as { wrapper: { pid: number } };
-    const started = JSON.parse(await readFile(podFile(pod, 'started.json'), 'utf8')) as { process: { pid: number } };
+    // A runner may have printed something before its wrapper has noted its start.
+    const content = (file: string): Promise<string> => until(`${file} is there`, () => readFile(podFile(pod, file), 'utf8').catch(() => ''), (text) => text !== '');
+    const owner = JSON.parse(await content('owner.json')) as { wrapper: { pid: number } };
+    const started = JSON.parse(await content('started.json')) as { process: { pid: number } };
     return { wrapper: owner.wrapper.pid, runner: started.process.pid };
   }
 
@@ -74,6 +77,8 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
       // A wrapper's last act is to empty its folder in the trash.
       await until('the trash is empty', () => readdir(join(stateDir, 'trash')).catch(() => []), (entries) => entries.length === 0);
       await rm(root, { recursive: true, maxRetries: 5 });
+      const complaints = warnings.filter(({ wrapperLog }) => wrapperLog !== '');
+      if (complaints.length > 0) throw new Error(`a wrapper or a watch has complained: ${JSON.stringify(complaints)}`);
     },
   };
 }

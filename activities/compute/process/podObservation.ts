@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { hasCode } from './atomicFile.ts';
 import { POD_FILE, readPod, removePod, type PodRecord, type StateFolders } from './podFolder.ts';
 import { killLeftovers, signalProcess, startTimes } from './processIdentity.ts';
 
@@ -54,6 +55,8 @@ async function wrapperLog(folders: StateFolders, name: string): Promise<string> 
   try {
     return await readFile(join(folders.pods, name, POD_FILE.wrapperLog), 'utf8');
   } catch (error) {
+    // Another observer was faster.
+    if (hasCode(error, 'ENOENT')) return '';
     return `(not readable: ${error instanceof Error ? error.message : String(error)})`;
   }
 }

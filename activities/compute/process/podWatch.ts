@@ -1,5 +1,5 @@
 import { watch as watchFolder, type FSWatcher } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
 import type { PodListener, PodView } from '../../ports.ts';
 import { makeStateFolders, type PodRecord, type StateFolders } from './podFolder.ts';
 import { goneView, podView } from './podView.ts';
@@ -24,7 +24,8 @@ export async function watchPods(options: PodWatchOptions): Promise<{ stop(): Pro
   const known = new Map<string, PodView>();
   const dirty = new Set<string>();
   let fileWatch: FSWatcher | undefined;
-  let watchedInode: number | undefined;
+  /** The folder that is watched. Held open, because a removed folder's inode number may else be given to the one made after it. */
+  let watchedFolder: FileHandle | undefined;
   let synced = false;
   let stopped = false;
   let rescanDue = false;
@@ -54,9 +55,9 @@ export async function watchPods(options: PodWatchOptions): Promise<{ stop(): Pro
   /** Watches the folder; again if it was removed and made anew, or if watching had failed. Returns whether events may have been missed. */
   async function watchFiles(): Promise<boolean> {
     await makeStateFolders(folders);
-    const { ino } = await stat(folders.pods);
-    if (fileWatch !== undefined && watchedInode === ino) return false;
-    fileWatch?.close();
+    if (fileWatch !== undefined && (await watchedFolder?.stat())?.ino === (await stat(folders.pods)).ino) return false;
+    await closeFiles();
+    watchedFolder = await open(folders.pods, 'r');
     const opened = watchFolder(folders.pods, (_event, name) => {
       if (name === null) rescanDue = true;
       else dirty.add(name);
@@ -69,8 +70,14 @@ export async function watchPods(options: PodWatchOptions): Promise<{ stop(): Pro
       if (fileWatch === opened) fileWatch = undefined;
     });
     fileWatch = opened;
-    watchedInode = ino;
     return true;
+  }
+
+  async function closeFiles(): Promise<void> {
+    fileWatch?.close();
+    fileWatch = undefined;
+    await watchedFolder?.close();
+    watchedFolder = undefined;
   }
 
   async function lookAtAll(): Promise<void> {
@@ -121,7 +128,7 @@ export async function watchPods(options: PodWatchOptions): Promise<{ stop(): Pro
     await (looking = lookAtAll());
   } catch (error) {
     stopped = true;
-    (fileWatch as FSWatcher | undefined)?.close();
+    await closeFiles();
     throw error;
   } finally {
     looking = undefined;
@@ -137,8 +144,8 @@ export async function watchPods(options: PodWatchOptions): Promise<{ stop(): Pro
     stop: async () => {
       stopped = true;
       clearInterval(timer);
-      fileWatch?.close();
       await looking;
+      await closeFiles();
     },
   };
 }

@@ -70,7 +70,8 @@ export async function killLeftovers(uid: string): Promise<void> {
     let found = 0;
     for (const entry of await readdir('/proc')) {
       if (!/^\d+$/.test(entry)) continue;
-      const environment = await readProc(`/proc/${entry}/environ`);
+      // Whatever cannot be read is not ours: gone meanwhile, another user's, the kernel's.
+      const environment = await readFile(`/proc/${entry}/environ`, 'utf8').catch(() => undefined);
       if (environment === undefined || !`\0${environment}`.includes(marker)) continue;
       if (sendSignal(Number(entry), 'SIGKILL')) found++;
     }
@@ -104,8 +105,8 @@ async function readProc(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    // Gone, or ended while being read, or another user's.
-    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return undefined;
+    // Gone, or ended while being read.
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return undefined;
     throw error;
   }
 }

@@ -99,6 +99,9 @@ function startRunner(env: NodeJS.ProcessEnv, log: number): { readonly pid?: numb
     const ended = new Promise<Pick<RunnerExit, 'code' | 'message'>>((resolve) => {
       spawned.once('error', (error) => resolve(notStarted(error)));
       spawned.once('exit', (code, signal) => {
+        // As with a container, nothing outlives its first process. The group's id is still ours: Node has reaped its leader in
+        // this very moment, and Linux and macOS give pids in turn.
+        if (spawned.pid !== undefined) sendSignal(-spawned.pid, 'SIGKILL');
         resolve(signal === null ? { code: code ?? 1 } : { code: 128 + constants.signals[signal], message: `ended by ${signal}` });
       });
     });
@@ -123,18 +126,30 @@ async function run(): Promise<RunnerExit> {
   }
   await unlink(POD_FILE.secretEnv).catch(ignoreMissing);
   await log.close();
-  // A deletion requested while it started; and from now on each second.
-  await look();
-  const looking = setInterval(() => void look().catch(fail), LOOK_EVERY_MS);
+  // A deletion requested while it started; and from now on each second. A look that fails must not cost a job: the next may not.
+  await look().catch(complain);
+  const looking = setInterval(() => void look().catch(complain), LOOK_EVERY_MS);
   const { code, message } = await started.ended;
   clearInterval(looking);
   clearTimeout(killTimer);
-  // As with a container, nothing outlives its first process. The group's id is still ours: Node has reaped its leader in this
-  // very moment, and Linux and macOS give pids in turn.
-  if (started.pid !== undefined) sendSignal(-started.pid, 'SIGKILL');
-  await killLeftovers(spec.uid);
+  await killLeftovers(spec.uid).catch(complain);
   finished = true;
   return { code, finishedAt: new Date().toISOString(), ...(message !== undefined && { message }), ...(shuttingDown && { reason: 'Shutdown' as const }) };
+}
+
+/** Without this file nobody learns how the runner ended, so it is tried until it is written, as on a disk that is full for a while. */
+async function writeExit(exit: RunnerExit): Promise<void> {
+  for (let written = false; !written; ) {
+    try {
+      await replaceFile(POD_FILE.exit, JSON.stringify(exit));
+      written = true;
+    } catch (error) {
+      if (await folderGone()) process.exit(0);
+      complain(error);
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+  await ring(folder);
 }
 
 async function main(): Promise<void> {
@@ -144,12 +159,10 @@ async function main(): Promise<void> {
   const owner: PodOwner = { wrapper: await identify(process.pid) };
   // Another wrapper runs this pod, or it was deleted before one had started.
   if (!(await createFile(POD_FILE.owner, JSON.stringify(owner)))) return;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void onSignal().catch(fail));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void onSignal().catch(complain));
   process.on('SIGHUP', () => undefined);
   if ((await readJson<StopRequest>(POD_FILE.stop)) === undefined) {
-    const exit = await run();
-    await replaceFile(POD_FILE.exit, JSON.stringify(exit));
-    await ring(folder);
+    await writeExit(await run());
     // The deletion is written before its author looks for the exit file, and looked for here after the exit file is written:
     // one of the two sees both.
     if ((await readJson<StopRequest>(POD_FILE.stop)) === undefined) return;
@@ -162,18 +175,15 @@ function ignoreMissing(error: unknown): void {
   if (!hasCode(error, 'ENOENT')) throw error;
 }
 
-/** A wrapper that cannot go on ends with its runner killed: an observer then finds the pod lost, which is the truth. */
-function fail(error: unknown): void {
+/** Into wrapper.log, which the next observer of a lost pod passes to the worker's log. */
+function complain(error: unknown): void {
   process.stderr.write(`${new Date().toISOString()} ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-  if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null) sendSignal(-child.pid, 'SIGKILL');
-  process.exit(1);
 }
 
 main().catch(async (error: unknown) => {
-  // The folder went away under it: removed by force, nothing to tell.
-  if (hasCode(error, 'ENOENT') && (await folderGone())) {
-    if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null) sendSignal(-child.pid, 'SIGKILL');
-    process.exit(0);
-  }
-  fail(error);
+  // The folder went away under it: removed by force, nothing to tell. Else the pod is lost, and an observer will find it so.
+  const removed = hasCode(error, 'ENOENT') && (await folderGone());
+  if (!removed) complain(error);
+  if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null) sendSignal(-child.pid, 'SIGKILL');
+  process.exit(removed ? 0 : 1);
 });
