@@ -1,5 +1,6 @@
 import { CompleteAsyncError } from '@temporalio/activity';
 import { toFailure } from './failures.ts';
+import { withHeartbeats } from './heartbeats.ts';
 import { isMet, type PodCondition } from '../workflows/podConditions.ts';
 import type { ActivityPorts, PodRef, PodView, RunnerIdentity } from './ports.ts';
 
@@ -40,32 +41,31 @@ export async function awaitPod(ports: ActivityPorts, input: AwaitPodInput): Prom
 }
 
 export async function observePod({ compute }: ActivityPorts, { pod, workflowId }: PodInput): Promise<PodView> {
-  try {
-    return (await compute.observe(pod)) ?? gonePod(pod, workflowId);
-  } catch (error) {
-    throw toFailure(error, NO_CREDENTIALS, false);
-  }
+  return await onCluster(`looking at ${pod.name}`, async () => (await compute.observe(pod)) ?? gonePod(pod, workflowId));
 }
 
 export async function stopPod({ compute }: ActivityPorts, input: StopPodInput): Promise<'gone' | 'terminating'> {
   const { gracePeriodSeconds, reason } = input;
-  try {
-    return await compute.deletePod(input.pod, gracePeriodSeconds === undefined ? { reason } : { gracePeriodSeconds, reason });
-  } catch (error) {
-    throw toFailure(error, NO_CREDENTIALS, false);
-  }
+  const grace = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
+  return await onCluster(`stopping ${input.pod.name}`, async () => await compute.deletePod(input.pod, { reason, ...grace }));
 }
 
 export async function tearDown({ compute }: ActivityPorts, input: TearDownInput): Promise<'gone' | 'terminating'> {
   const { identity, namespace, gracePeriodSeconds } = input;
-  try {
-    const place = namespace === undefined ? {} : { namespace };
-    const pod = input.pod ?? (await compute.observe({ name: compute.podName(identity), ...place }));
+  const name = compute.podName(identity);
+  return await onCluster(`deleting ${name}`, async () => {
+    const pod = input.pod ?? (await compute.observe(namespace === undefined ? { name } : { name, namespace }));
     const [state] = await Promise.all([
       pod === undefined ? ('gone' as const) : compute.deletePod(pod, gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
       compute.deleteRegistration(identity, namespace),
     ]);
     return state;
+  });
+}
+
+async function onCluster<T>(details: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await withHeartbeats(details, run);
   } catch (error) {
     throw toFailure(error, NO_CREDENTIALS, false);
   }

@@ -31,8 +31,7 @@ export async function provision({ compute, ciServers }: ActivityPorts, input: Pr
       const earlier = activityInfo().attempt > 1 ? await compute.readRegistration(identity, namespace) : undefined;
       const registration = earlier ?? (await registerAndStore());
       const pod = await compute.createPod(input.pod, registration);
-      const { runnerName: name, runnerId } = registration;
-      return runnerId === undefined ? { runnerName: name, pod } : { runnerName: name, runnerId, pod };
+      return provisioned(registration, pod);
 
       async function registerAndStore(): Promise<Registration> {
         const { namePrefix, ...request } = input.registration;
@@ -47,6 +46,11 @@ export async function provision({ compute, ciServers }: ActivityPorts, input: Pr
   }
 }
 
+/** Leaves the registration's secrets behind. */
+function provisioned({ runnerName: name, runnerId }: Registration, pod: PodView): Provisioned {
+  return runnerId === undefined ? { runnerName: name, pod } : { runnerName: name, runnerId, pod };
+}
+
 export interface FindProvisionedInput {
   readonly identity: RunnerIdentity;
   readonly namespace?: string;
@@ -54,13 +58,13 @@ export interface FindProvisionedInput {
 
 /** The pod and the registration that a provisioning made whose answer was lost. */
 export async function findProvisioned({ compute }: ActivityPorts, { identity, namespace }: FindProvisionedInput): Promise<Provisioned | null> {
+  const name = compute.podName(identity);
   try {
-    const place = namespace === undefined ? {} : { namespace };
-    const pod = await compute.observe({ name: compute.podName(identity), ...place });
-    const registration = pod === undefined ? undefined : await compute.readRegistration(identity, namespace);
-    if (pod === undefined || registration === undefined) return null;
-    const { runnerName: name, runnerId } = registration;
-    return runnerId === undefined ? { runnerName: name, pod } : { runnerName: name, runnerId, pod };
+    return await withHeartbeats(`looking for ${name}`, async () => {
+      const pod = await compute.observe(namespace === undefined ? { name } : { name, namespace });
+      const registration = pod === undefined ? undefined : await compute.readRegistration(identity, namespace);
+      return pod === undefined || registration === undefined ? null : provisioned(registration, pod);
+    });
   } catch (error) {
     throw toFailure(error, { credentialsRetryMs: 60_000 }, false);
   }

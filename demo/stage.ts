@@ -32,10 +32,11 @@ export class Stage {
   readonly #connection: Connection;
   readonly #port: number;
   readonly #webhookSecret: string;
+  readonly #githubUrl: string;
   #worker: ChildProcess | undefined;
   #workers = 0;
 
-  private constructor(options: StageOptions, parts: { connection: Connection; simulator: Simulator; port: number; webhookSecret: string }) {
+  private constructor(options: StageOptions, parts: { connection: Connection; simulator: Simulator; port: number; webhookSecret: string; githubUrl: string }) {
     this.#options = options;
     this.target = options.target;
     this.taskQueue = options.taskQueue;
@@ -44,6 +45,7 @@ export class Stage {
     this.simulator = parts.simulator;
     this.#port = parts.port;
     this.#webhookSecret = parts.webhookSecret;
+    this.#githubUrl = parts.githubUrl;
   }
 
   static async set(options: StageOptions): Promise<Stage> {
@@ -51,15 +53,16 @@ export class Stage {
     const simulatorPort = await freePort();
     const webhookSecret = randomBytes(20).toString('hex');
     const { listen, host } = options.target.simulator;
+    const githubUrl = `http://${host}:${simulatorPort}`;
     const simulator = await startSimulator({
       host: listen,
       port: simulatorPort,
-      publicUrl: `http://${host}:${simulatorPort}`,
+      publicUrl: githubUrl,
       tokens: [{ token: TOKEN, name: 'demo' }],
       webhook: { url: `http://127.0.0.1:${port}/webhooks/github`, secret: webhookSecret },
     });
     const connection = await Connection.connect({ address: options.temporalAddress });
-    return new Stage(options, { connection, simulator, port, webhookSecret });
+    return new Stage(options, { connection, simulator, port, webhookSecret, githubUrl });
   }
 
   /** Number of workers started so far. */
@@ -81,7 +84,8 @@ export class Stage {
         HOME,
         TEMPORAL_ADDRESS: temporalAddress,
         HOLDFAST_TASK_QUEUE: taskQueue,
-        HOLDFAST_GITHUB_URL: this.simulator.url,
+        // As the runners see it: a runner with a registration token is told this address.
+        HOLDFAST_GITHUB_URL: this.#githubUrl,
         HOLDFAST_GITHUB_TOKEN: TOKEN,
         HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${this.#port}`,
         HOLDFAST_WEBHOOK_SECRET: this.#webhookSecret,

@@ -20,6 +20,7 @@ interface CallOptions {
 export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'findProvisioned' | 'observePod' | 'stopPod' | 'tearDown'> {
   return proxyActivities<HoldfastActivities>({
     startToCloseTimeout: '1m',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
     ...common(options),
   });
