@@ -91,12 +91,13 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
   return program;
 }
 
-/** The environment with the connection's options written into it, for those that read nothing else. */
+/** The environment with the connection's options written into it, for those that read nothing else; without what only this command reads. */
 function environment(program: Command, { env }: Terminal): Record<string, string | undefined> {
   const flags = program.opts<{ address?: string; namespace?: string; profile?: string; taskQueue?: string }>();
   const { address, namespace, profile, taskQueue } = flags;
+  const { HOLDFAST_TEMPORAL_UI: _ui, ...shared } = env;
   return {
-    ...env,
+    ...shared,
     ...(address === undefined ? {} : { TEMPORAL_ADDRESS: address }),
     ...(namespace === undefined ? {} : { TEMPORAL_NAMESPACE: namespace }),
     ...(profile === undefined ? {} : { TEMPORAL_PROFILE: profile }),
