@@ -114,11 +114,13 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
 
   plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion });
   const worker = await Worker.create(workerOptions(config, connection, plugin));
-  stop.signal.throwIfAborted();
-  stop.signal.addEventListener('abort', () => worker.shutdown());
+  const running = worker.run();
+  // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.
+  if (stop.signal.aborted) worker.shutdown();
+  else stop.signal.addEventListener('abort', () => worker.shutdown());
   logger.info({ taskQueue: config.taskQueue, compute: config.compute.kind, credentials: Object.keys(config.credentials), http: address }, 'worker started');
   try {
-    await worker.run();
+    await running;
   } catch (error) {
     if (!stop.name || !(error instanceof GracefulShutdownPeriodExpiredError)) throw error;
     logger.warn('some activities did not end within HOLDFAST_SHUTDOWN_FORCE; Temporal gives them to another worker when their timeouts are over');

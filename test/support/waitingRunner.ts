@@ -1,0 +1,11 @@
+/** A workflow of the runner's type that does nothing but wait for its pod as runners do: the test is about who ends the wait. */
+import { defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
+import type { PodView } from '../../activities/ports.ts';
+
+const { wait } = proxyActivities<{ wait(): Promise<PodView> }>({ startToCloseTimeout: '10m', activityId: 'ended/pod-1' });
+
+export async function runner(): Promise<{ pod: PodView; states: unknown[] }> {
+  const states: unknown[] = [];
+  setHandler(defineSignal<[unknown]>('podState'), (state) => void states.push(state));
+  return { pod: await wait(), states };
+}

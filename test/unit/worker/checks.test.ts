@@ -1,0 +1,91 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parseCredentials } from '../../../activities/ciServers/index.ts';
+import { ciQueuesOf } from '../../../worker/ciQueues.ts';
+import { checkCredentials } from '../../../worker/credentialCheck.ts';
+import { createMetrics } from '../../../worker/metrics.ts';
+import { judgeSearchAttributes } from '../../../worker/temporalCheck.ts';
+import { quoted } from '../../../worker/visibility.ts';
+
+const KEYWORD = 2;
+const ALL = { RunnerPhase: KEYWORD, RunnerSet: KEYWORD, RunnerScope: KEYWORD, RunnerOutcome: KEYWORD, RunnerCause: KEYWORD, RunnerName: KEYWORD };
+
+describe('search attributes', () => {
+  test('all there', () => {
+    expect(judgeSearchAttributes({ ...ALL, Other: 1 }, '')).toEqual([{ level: 'ok', what: expect.stringContaining('RunnerPhase') }]);
+  });
+
+  test('one missing', () => {
+    const { RunnerSet: _missing, ...rest } = ALL;
+    expect(judgeSearchAttributes(rest, ' --namespace n')).toEqual([
+      { level: 'error', what: 'Temporal search attribute missing: RunnerSet', fix: 'temporal operator search-attribute create --name RunnerSet --type Keyword --namespace n' },
+    ]);
+  });
+
+  test('one of the wrong type', () => {
+    expect(judgeSearchAttributes({ ...ALL, RunnerPhase: 1 }, '')).toEqual([
+      { level: 'error', what: 'Temporal search attribute RunnerPhase has the type Text, not Keyword', fix: expect.stringMatching(/TEMPORAL_NAMESPACE.* search-attribute remove --name RunnerPhase$/) },
+    ]);
+  });
+});
+
+describe('credentials', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'holdfast-credentials-'));
+  writeFileSync(join(dir, 'good'), 'ghp_secret');
+  const good = { type: 'pat', tokenFile: join(dir, 'good') };
+  const bad = { type: 'pat', tokenFile: join(dir, 'bad') };
+
+  test('one that cannot be read is a warning while another can', async () => {
+    expect(await checkCredentials(parseCredentials({ good, bad }))).toEqual([
+      { level: 'ok', what: 'credential "good" can be read' },
+      { level: 'warning', what: `credential "bad": cannot read file ${dir}/bad: ENOENT`, fix: expect.stringMatching(/^put the secret there/) },
+    ]);
+  });
+
+  test('none that can be read is an error', async () => {
+    expect(await checkCredentials(parseCredentials({ bad }))).toMatchObject([{ level: 'error' }]);
+  });
+
+  test("each has a task queue at its server's pace, never more than 90 at once", () => {
+    const ghes = { apiUrl: 'https://ghes.test/api/v3' };
+    expect(ciQueuesOf(parseCredentials({ cloud: good, ghes: { ...good, ...ghes }, slow: { ...good, ...ghes, pointsPerMinute: 300, maxInFlight: 10 }, wide: { ...good, ...ghes, maxInFlight: 100 } }))).toEqual([
+      { credential: 'cloud', concurrency: 90, maxPerSecond: 3 },
+      { credential: 'ghes', concurrency: 90 },
+      { credential: 'slow', concurrency: 10, maxPerSecond: 1 },
+      { credential: 'wide', concurrency: 90 },
+    ]);
+  });
+});
+
+test.each([
+  ['plain', "'plain'"],
+  ["it's", "'it''s'"],
+  ['back\\slash', "'back\\\\slash'"],
+])('a list filter quotes %s', (value, expected) => {
+  expect(quoted(value)).toBe(expected);
+});
+
+test('metrics count what they are told', async () => {
+  const metrics = createMetrics();
+  metrics.ciRequest({ credential: 'default', route: 'DELETE /x', status: 204, ms: 120, rateLimitRemaining: 4_999 });
+  metrics.ciRequest({ credential: 'default', route: 'DELETE /x', status: undefined, ms: 5, rateLimitRemaining: undefined });
+  metrics.kubernetesRequest({ verb: 'create', resource: 'pods', status: 201, ms: 30 });
+  metrics.kubernetesRequest({ verb: 'watch', resource: 'pods', status: 0, ms: 30 });
+  metrics.completion(true);
+  metrics.webhook('accepted');
+  const text = await metrics.registry.metrics();
+  for (const line of [
+    'holdfast_ci_requests_total{credential="default",route="DELETE /x",status="204"} 1',
+    'holdfast_ci_requests_total{credential="default",route="DELETE /x",status="none"} 1',
+    'holdfast_ci_request_duration_seconds_sum{credential="default",route="DELETE /x"} 0.125',
+    'holdfast_ci_rate_limit_remaining{credential="default"} 4999',
+    'holdfast_kubernetes_requests_total{verb="create",resource="pods",status="201"} 1',
+    'holdfast_kubernetes_requests_total{verb="watch",resource="pods",status="none"} 1',
+    'holdfast_wait_completions_total{answered="true"} 1',
+    'holdfast_webhook_deliveries_total{outcome="accepted"} 1',
+  ]) {
+    expect(text.split('\n')).toContain(line);
+  }
+});
