@@ -162,7 +162,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     await worker.started();
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(143);
-  });
+  }, 120_000); // the server takes up to 10 s to know a new namespace everywhere, twice
 
   test('a wrong Temporal address: one line that names the setting and the fix', async () => {
     const worker = startWorkerProcess(await settings({ TEMPORAL_ADDRESS: '127.0.0.1:1', HOLDFAST_CONNECT_TIMEOUT: '1s' }));
