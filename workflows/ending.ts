@@ -43,9 +43,17 @@ export function decideEnding(f: EndFacts): EndDecision {
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
   if (f.pod?.reason === 'DeadlineExceeded') return end('aborted', 'The pod ran into its activeDeadlineSeconds.', 'run_timeout');
+  const initFailure = initFailureOf(f);
+  if (initFailure !== undefined) return end('failed', `The runner could not start: ${initFailure}`);
   const loss = lossOf(f);
   if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined)) return end('succeeded', 'The runner did its job and exited with code 0.');
   return loss === undefined ? whenExited(f) : whenLost(f, loss);
+}
+
+/** An init container that failed by itself ends the pod before its runner starts: the user's own doing, not a loss. */
+function initFailureOf({ pod, started }: EndFacts): string | undefined {
+  if (pod === undefined || started || !pod.ended || pod.gone || pod.terminating || pod.disruption !== undefined) return undefined;
+  return pod.problem?.kind === 'config' ? pod.problem.message : undefined;
 }
 
 /**

@@ -8,6 +8,8 @@ const live: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, c
 const ended: PodView = { ...live, ended: true };
 const exited = (code: number, more: Partial<PodView> = {}): PodView => ({ ...ended, exit: { code, oomKilled: false }, ...more });
 const killedForMemory: PodView = { ...ended, exit: { code: 137, oomKilled: true } };
+const { startedAt: _startedAt, ...neverStarted } = ended;
+const initFailed: PodView = { ...neverStarted, problem: { kind: 'config', message: 'init container prepare exited with code 1', since: ISO } };
 const vanished: PodView = { ...ended, gone: true };
 const evicted = exited(143, { terminating: true, disruption: 'EvictionByEvictionAPI' });
 
@@ -57,6 +59,8 @@ describe('the runner ended by itself', () => {
     ['out of memory in its job, onEviction replace: never retried', { pod: killedForMemory, ...busy, onEviction: 'replace' }, end('failed', 'oom_killed')],
     ['out of memory on a node that evicts', { pod: { ...killedForMemory, reason: 'Evicted' } }, end('failed', 'oom_killed')],
     ['a deadline on the pod, idle: never retried', { pod: { ...ended, reason: 'DeadlineExceeded' } }, end('aborted', 'run_timeout')],
+    ['an init container failed', { pod: initFailed, started: false, wasOnline: false }, end('failed')],
+    ['an init container failed in an eviction: a loss', { pod: { ...initFailed, disruption: 'EvictionByEvictionAPI' }, started: false, wasOnline: false }, replace('evicted')],
     ['nothing says how', {}, end('errored', 'agent_lost')],
   ])('%s', (...row) => check(row));
 
