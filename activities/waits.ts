@@ -78,13 +78,20 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     timers.set(pod.name, timer);
   }
 
-  /** What vanished while nobody watched left no event: the waits that are pending without a pod are looked at, live. */
+  /**
+   * What vanished while nobody watched left no event: the waits that are pending without a pod are held against a list taken after them,
+   * because a pod may have been made since the watch's own.
+   */
   async function completeVanished(pods: ReadonlyMap<string, PodView>): Promise<void> {
     const present = new Set([...pods.values()].map((pod) => pod.workflowId));
-    for await (const { workflowId, activityId } of completer.pendingWaits(present)) {
+    const pending: { workflowId: string; activityId: string }[] = [];
+    for await (const wait of completer.pendingWaits(present)) pending.push(wait);
+    if (pending.length === 0) return;
+    const now = new Map((await compute.list()).map((pod) => [pod.name, pod]));
+    for (const { workflowId, activityId } of pending) {
       const wait = parseWaitActivityId(activityId);
       if (wait === undefined) continue;
-      const pod = (await compute.observe({ name: wait.podName })) ?? gonePod({ name: wait.podName, uid: '' }, workflowId);
+      const pod = now.get(wait.podName) ?? gonePod({ name: wait.podName, uid: '' }, workflowId);
       if (isMet(wait.condition, pod, Date.now())) complete(pod, activityId);
     }
   }

@@ -59,8 +59,16 @@ describe('podSpec', () => {
   test('command and args replace those below', () => {
     const container = { name: 'runner', command: ['t'], args: ['t'] };
     expect(runnerOf({ command: ['r'], template: { spec: { containers: [container] } } }, { command: ['d'], args: ['d'] })).toMatchObject({ command: ['r'], args: ['t'] });
-    expect(runnerOf({}, { command: ['d'] })).toMatchObject({ command: ['d'] });
     expect(runnerOf({})).not.toHaveProperty('command');
+  });
+
+  test('the default command belongs to the default image: another image has its own entry point', () => {
+    const { image: _, ...imageless } = request;
+    const defaults = { image: 'default', command: ['d'], args: ['e'] };
+    const byDefault = podSpec(imageless, defaults, 'main', undefined).spec!.containers[0]!;
+    expect(byDefault).toMatchObject({ image: 'default', command: ['d'], args: ['e'] });
+    expect(runnerOf({}, defaults)).not.toHaveProperty('command');
+    expect(runnerOf({ template: { spec: { containers: [{ name: 'runner', image: 'mine' }] } } }, defaults)).not.toHaveProperty('args');
   });
 
   test("the runner's container comes first, other containers and fields of the template stay", () => {

@@ -63,8 +63,10 @@ function runnerContainer(
 ): V1Container {
   const image = request.image ?? fromTemplate?.image ?? defaults.image;
   if (!image) throw new ComputeError('invalid', `No image for the runner container: set "image" in the input, or the worker's default image`);
-  const command = request.command ?? fromTemplate?.command ?? defaults.command;
-  const args = request.args ?? fromTemplate?.args ?? defaults.args;
+  // An image of the runner's own brings its own entry point.
+  const byDefault = request.image === undefined && fromTemplate?.image === undefined ? defaults : undefined;
+  const command = request.command ?? fromTemplate?.command ?? byDefault?.command;
+  const args = request.args ?? fromTemplate?.args ?? byDefault?.args;
   const env = new Map<string, V1EnvVar>();
   for (const entry of [...plain(defaults.env), ...(fromTemplate?.env ?? []), ...plain(request.env), ...fromSecret(secret)]) {
     env.set(entry.name, entry);
