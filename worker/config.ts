@@ -140,7 +140,7 @@ function contradictions(set: Env, parsed: Settings | undefined): ConfigProblem[]
 /** Kubernetes puts `<SERVICE>_SERVICE_HOST`, `<SERVICE>_PORT_8080_TCP` and the like into every pod for each Service of its namespace. */
 const SERVICE_LINK = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
 /** What the supervisor, the lab and the command-line tool read. */
-const NOT_THE_WORKERS = /^HOLDFAST_(STOP_REASON$|POD_UID$|REQUIRE$|LAB_|TEST_|DEMO_|BENCH_|CACHE)/;
+const NOT_THE_WORKERS = /^HOLDFAST_(STOP_REASON$|POD_UID$|TEMPORAL_UI$|REQUIRE$|LAB_|TEST_|DEMO_|BENCH_|CACHE)/;
 
 function unknownSettings(set: Env): ConfigProblem[] {
   return Object.keys(set)

@@ -24,7 +24,7 @@ export const settings = z.object({
   // -------------------------------------------------------------------------------------------- compute: kubernetes
   HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the context\'s (in a cluster: the worker\'s own), else `default`.'),
   HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false').prefault('false').describe('`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole).'),
-  HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: `KUBECONFIG`, else `~/.kube/config`, else the pod\'s service account.'),
+  HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: `KUBECONFIG`, else the pod\'s service account, else `~/.kube/config`.'),
   HOLDFAST_KUBE_CONTEXT: text.optional().describe('Context of the kubeconfig. Default: its current one.'),
   HOLDFAST_RUNNER_IMAGE: text.prefault(RUNNER_IMAGE).describe('Image of the runner container where the runner names none.'),
 

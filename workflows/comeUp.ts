@@ -57,8 +57,7 @@ async function provision(life: RunnerLife): Promise<Failure | undefined> {
     if (provisioned.runnerId !== undefined) runner.id = provisioned.runnerId;
     const lost = life.replaced.at(-1);
     if (lost?.replacedBy === '') lost.replacedBy = provisioned.runnerName;
-    // Whoever does not come online any more is at least seen to end.
-    if (called.kind !== 'done') awaitEnd(life);
+    awaitEnd(life);
   }
   if (called.kind === 'failed') {
     const cause = CAUSES[called.type];
@@ -94,10 +93,8 @@ async function becomeOnline(life: RunnerLife): Promise<Failure | undefined> {
         return undefined;
       case 'online':
         runner.online = true;
-        awaitEnd(life);
         return undefined;
       case 'running':
-        awaitEnd(life);
         return await register(life);
       case 'failed':
         return { cause: step.cause, message: `The runner did not come up: ${step.message}.` };

@@ -117,6 +117,12 @@ export class RunnerLife {
     setCurrentDetails(this.#details());
   }
 
+  /** Counts how many runners in a row went the same bad way, the present one included. */
+  countLoss(shortLived: boolean): void {
+    this.neverStartedInARow = this.runner.pod?.startedAt === undefined ? this.neverStartedInARow + 1 : 0;
+    this.shortLivedInARow = shortLived ? this.shortLivedInARow + 1 : 1;
+  }
+
   requestCancel(wanted: Cancellation): void {
     this.cancel = upgradeCancellation(this.cancel, wanted);
     setCurrentDetails(this.#details());

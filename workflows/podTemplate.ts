@@ -13,7 +13,9 @@ export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 export const RESERVED_VOLUME_PREFIX = 'holdfast-';
 
 /** Variables that carry the registration; the official runner reads each of its command-line options from ACTIONS_RUNNER_INPUT_*. */
-const RESERVED_ENV = new Set(['RUNNER_NAME', 'RUNNER_TOKEN', 'RUNNER_URL', 'RUNNER_JITCONFIG']);
+const RESERVED_ENV = new Set([
+  'RUNNER_NAME', 'RUNNER_TOKEN', 'RUNNER_URL', 'RUNNER_JITCONFIG', 'RUNNER_SCOPE', 'RUNNER_LABELS', 'RUNNER_GROUP', 'RUNNER_EPHEMERAL',
+]);
 const RESERVED_ENV_PREFIXES = ['ACTIONS_RUNNER_INPUT_', 'HOLDFAST_'];
 
 /** Fields of the pod's spec that follow from the runner's own settings, with what to write instead. */

@@ -80,29 +80,20 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
     if (resume) awaitEnd(life);
     resume = false;
     if (failure === undefined && life.cancel === undefined) await serve(life, input);
-    const ownBusyAtEnd = life.ownSignal() === 'busy';
     const unregistered = await unregister(life);
     if (!unregistered.tornDown) await tearDown(life);
-    const decision = decideEnding(endFacts(life, failure, unregistered, ownBusyAtEnd, Date.now() - startedAt));
+    life.countLoss(Date.now() - startedAt < SHORT_LIVED_MS);
+    const decision = decideEnding(endFacts(life, failure, unregistered));
     if (decision.kind === 'end') return finish(life, decision, unregistered);
     await replaceAfter(life, decision);
-    if (life.cancel !== undefined) return finish(life, decideEnding({ ...endFacts(life, undefined, {}, false, 0), cancel: life.cancel }), {});
+    if (life.cancel !== undefined) return finish(life, decideEnding(endFacts(life, failure, unregistered)), unregistered);
   }
 }
 
-function endFacts(
-  life: RunnerLife,
-  failure: EndFacts['failure'],
-  { removal, stoppedByUs = false }: Partial<Unregistered>,
-  ownBusyAtEnd: boolean,
-  livedMs: number,
-): EndFacts {
+function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, stoppedByUs }: Unregistered): EndFacts {
   const { runner, spec, cancel } = life;
-  const started = runner.pod?.startedAt !== undefined;
   // A runner that came online after its deadline and ran a job was not lost to it.
   const failed = failure !== undefined && !(failure.cause === 'never_registered' && runner.sawJob);
-  life.neverStartedInARow = started ? 0 : life.neverStartedInARow + 1;
-  life.shortLivedInARow = livedMs < SHORT_LIVED_MS ? life.shortLivedInARow + 1 : 1;
   return {
     ...(cancel === undefined ? {} : { cancel }),
     ...(failed ? { failure } : {}),
@@ -110,10 +101,10 @@ function endFacts(
     ...(removal === undefined ? {} : { removal }),
     stoppedByUs,
     ephemeral: spec.ephemeral,
-    started,
+    started: runner.pod?.startedAt !== undefined,
     wasOnline: runner.online,
     sawJob: runner.sawJob,
-    ownBusyAtEnd,
+    ownBusyAtEnd: life.ownSignal() === 'busy',
     onEviction: spec.onEviction,
     neverStartedInARow: life.neverStartedInARow,
     shortLivedInARow: life.shortLivedInARow,

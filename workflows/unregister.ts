@@ -60,6 +60,7 @@ class Unregistration {
       ended: runner.pod === undefined || runner.pod.ended || runner.ended !== undefined,
       ...(exitCode === undefined ? {} : { exitCode }),
       sawJob: runner.sawJob,
+      toldToGo: runner.pod?.terminating === true || runner.pod?.disruption !== undefined,
       ownSignal: this.#life.ownSignal(),
       heldId: runner.id !== undefined || runner.online,
       registrationOver: startedAt !== undefined && Date.now() >= Date.parse(startedAt) + spec.timeouts.registrationMs,

@@ -17,6 +17,8 @@ export interface UnregistrationFacts {
   readonly exitCode?: number;
   /** A job of this runner was seen to start. */
   readonly sawJob: boolean;
+  /** Somebody else took the pod away with a goodbye (deletion, eviction). */
+  readonly toldToGo: boolean;
   /** What the pod itself or a job event says; `unknown` when nothing does. `busy` beats every answer of the CI server. */
   readonly ownSignal: 'idle' | 'busy' | 'unknown';
   /** We hold the registration's id (JIT, or it was seen online): an absent one was removed and cannot come back. */
@@ -46,7 +48,7 @@ export type UnregistrationAction =
 export function decideUnregistration(f: UnregistrationFacts): UnregistrationAction {
   if (f.proven) return whenUnregistered(f, '1', 'registration is proven absent');
   // A runner that was told to go may exit with 0 in the middle of its job: only one that was left alone has removed itself for sure.
-  if (f.ephemeral && f.ended && f.exitCode === 0 && f.sawJob && f.stop === undefined && !f.stopRequested) {
+  if (f.ephemeral && f.ended && f.exitCode === 0 && f.sawJob && f.stop === undefined && !f.stopRequested && !f.toldToGo) {
     return { kind: 'tearDown', row: '2', why: 'ephemeral runner ended its job with exit code 0: it has removed itself' };
   }
   if (!f.ended && f.stop === 'force' && !f.stopRequested) return { kind: 'stopPod', row: '5', why: 'forced: the pod goes at once' };

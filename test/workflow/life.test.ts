@@ -229,6 +229,29 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined });
   });
 
+  test('a runner that is stopped while it comes up is seen to end', async () => {
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.change(pod, { scheduled: true, startedAt: new Date().toISOString() });
+    const before = Date.now();
+    await run.handle.signal('cancel');
+    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expect(Date.now() - before).toBeLessThan(20_000);
+    expectNothingLeft();
+  });
+
+  test('a runner evicted in the middle of its job that exits with 0 has not removed itself', async () => {
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    compute.end(pod, 0, { terminating: true, disruption: 'EvictionByEvictionAPI' });
+    expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'evicted', runnerName });
+    expectNothingLeft();
+  });
+
   test('an idle timeout drains the runner', async () => {
     const run = await world.start({ timeouts: { idle: '200ms' } });
     compute.start(await run.pod());

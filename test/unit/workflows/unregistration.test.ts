@@ -8,6 +8,7 @@ const alive: UnregistrationFacts = {
   started: true,
   ended: false,
   sawJob: false,
+  toldToGo: false,
   ownSignal: 'unknown',
   heldId: true,
   registrationOver: false,
@@ -39,6 +40,8 @@ describe('the decision table, row by row', () => {
     ['2 not: gone without an exit code', { ended: true, sawJob: true }, { kind: 'askRemoval' }],
     ['2 not: a static runner', { ended: true, exitCode: 0, sawJob: true, ephemeral: false }, { kind: 'askRemoval' }],
     ['2 not: told to go, it may have left its job with exit 0', { ended: true, exitCode: 0, sawJob: true, stop: 'stop', stopRequested: true }, { kind: 'askRemoval' }],
+
+    ['2 not: evicted, it may have left its job with exit 0', { ended: true, exitCode: 0, sawJob: true, toldToGo: true }, { kind: 'askRemoval' }],
 
     ['3: 204, ended', { answer: 'removed', ended: true }, { kind: 'tearDown', row: '3' }],
     ['3: 204, idle by its own word', { answer: 'removed', ownSignal: 'idle' }, { kind: 'tearDown', row: '3' }],
@@ -150,7 +153,7 @@ describe('what holds for every combination of facts', () => {
 });
 
 function* everyCombination(): Generator<UnregistrationFacts> {
-  const flags = ['proven', 'ephemeral', 'started', 'ended', 'sawJob', 'heldId', 'registrationOver', 'patienceOver', 'stopRequested', 'settled'] as const;
+  const flags = ['proven', 'ephemeral', 'started', 'ended', 'sawJob', 'toldToGo', 'heldId', 'registrationOver', 'patienceOver', 'stopRequested', 'settled'] as const;
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
     const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;
     for (const exitCode of [undefined, 0, 1]) {
