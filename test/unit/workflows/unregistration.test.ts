@@ -97,7 +97,7 @@ describe('what holds for every combination of facts', () => {
     decided.filter(({ facts, action }) => !rule(facts, action)).slice(0, 3);
 
   test('all of them are tried', () => {
-    expect(decided).toHaveLength(2 ** 10 * 3 * 3 * 4 * 3);
+    expect(decided).toHaveLength(2 ** 11 * 3 * 3 * 4 * 3);
   });
 
   test('there is a step, with a reason that an operator can read', () => {
