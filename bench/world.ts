@@ -9,6 +9,7 @@ import { loadKubeConfig } from '../activities/compute/kubernetes/kubeConfig.ts';
 import { ownSelector } from '../activities/compute/kubernetes/metadata.ts';
 import { down, status, up } from '../lab/lab.ts';
 import type { SimulatorClient } from '../simulator/client.ts';
+import { CpuAccount } from './cpuAccount.ts';
 import { KwokAgentProcess } from './processes/kwokAgentProcess.ts';
 import { SimulatorProcess } from './processes/simulatorProcess.ts';
 import { WorkerProcess } from './processes/workerProcess.ts';
@@ -31,6 +32,8 @@ export interface World {
   /** Path of the kubeconfig. */
   readonly kubeconfig: string;
   readonly progress: (line: string) => void;
+  /** Opens an account of the CPU time of all parts, this process and the newest worker included. */
+  cpuAccount(): Promise<CpuAccount>;
   /** Starts a worker on this world's task queue; it is ready when `ready()` resolves. */
   startWorker(): WorkerProcess;
 }
@@ -71,13 +74,10 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
 
     const simulator = await SimulatorProcess.start(join(lab.stateDir, 'simulator.json'), join(logs, 'simulator.log'));
     closers.unshift(async () => await simulator.stop());
-    const agent = await KwokAgentProcess.start({
-      kubeconfig: kubernetes.kubeconfig,
-      namespace: id,
-      labelSelector: ownSelector(id),
-      simulatorUrl: simulator.client.url,
-      startupMs: STARTUP_MS,
-    });
+    const agent = await KwokAgentProcess.start(
+      { kubeconfig: kubernetes.kubeconfig, namespace: id, labelSelector: ownSelector(id), simulatorUrl: simulator.client.url, startupMs: STARTUP_MS },
+      progress,
+    );
     closers.unshift(async () => await agent.stop());
     const connection = await Connection.connect({ address: temporal.address });
     closers.unshift(async () => await connection.close());
@@ -94,7 +94,10 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
       HOLDFAST_GITHUB_TOKEN: 'ghp_simulator',
       HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
     };
+    const pids = new Map([['simulator', simulator.pid], ['kwokAgent', agent.pid], ['benchmark', process.pid]]); // prettier-ignore
+    for (const [name, { pid }] of Object.entries((await status({ stateDir })).components)) if (pid !== undefined) pids.set(name, pid);
     return await run({
+      cpuAccount: async () => await CpuAccount.open(pids),
       client: new Client({ connection, namespace: temporal.namespace }),
       taskQueue: id,
       simulator: simulator.client,
@@ -108,6 +111,7 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
           ...(options.cpuProfileDir === undefined ? {} : { cpuProfileDir: options.cpuProfileDir }),
         });
         closers.unshift(async () => await worker.stop());
+        pids.set('worker', worker.pid);
         return worker;
       },
     });

@@ -44,11 +44,13 @@ export const churn: Benchmark = {
       replacementOf.set(workflowId, replacement);
     });
     const registrations = new RegistrationWatch(simulator);
+    const cpu = await world.cpuAccount();
     progress(`queueing ${jobs} jobs of ${JOB_MS / 1000} s`);
     const queuedAt = Date.now();
     await mapConcurrently(Array.from({ length: jobs }), 16, async () => await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS }));
     await agent.until('all jobs are finished and their pods are gone', () => agent.count('gone') >= jobs, GIVE_UP_MS);
     await agent.until('all replacements are online', () => agent.count('online') >= jobs + runners, GIVE_UP_MS);
+    const cores = await cpu.close();
     await registrations.stop();
 
     const done = [...replacementOf.keys()];
@@ -68,7 +70,8 @@ export const churn: Benchmark = {
         goneP95Ms: percentile(gone, 0.95),
         replacementP95Ms: percentile(replaced, 0.95),
       },
-      details: { runners, goneP50Ms: percentile(gone, 0.5), replacementP50Ms: percentile(replaced, 0.5), github: (await simulator.requestCounts()).byStatus },
+      details: {
+        cores, runners, goneP50Ms: percentile(gone, 0.5), replacementP50Ms: percentile(replaced, 0.5), github: (await simulator.requestCounts()).byStatus },
     };
   },
 };

@@ -28,10 +28,12 @@ export const finish: Benchmark = {
     await untilPhase(world, 'Idle', runners);
     progress(`queueing ${runners} jobs of ${JOB_MS / 1000} s`);
     await mapConcurrently(started, 16, async () => await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS }));
+    const cpu = await world.cpuAccount();
     await agent.until('all jobs are running', () => agent.count('jobStarted') >= runners, GIVE_UP_MS);
     const registrations = new RegistrationWatch(simulator);
     await agent.until('all pods are gone', () => agent.count('gone') >= runners, GIVE_UP_MS);
     await untilClosed(world, runners);
+    const cores = await cpu.close();
     await registrations.stop();
     const ends = [...(await jobEnds(world, registrations, started)).values()];
     const took = ends.map(({ finishedAt, goneAt }) => goneAt - finishedAt);
@@ -46,7 +48,8 @@ export const finish: Benchmark = {
         p99Ms: percentile(took, 0.99),
         perSecond: round(runners / ((lastGoneAt - firstAt) / 1_000), 1),
       },
-      details: { allFinishedWithinMs: lastFinishedAt - firstAt, github: (await simulator.requestCounts()).byStatus },
+      details: {
+        cores, allFinishedWithinMs: lastFinishedAt - firstAt, github: (await simulator.requestCounts()).byStatus },
     };
   },
 };

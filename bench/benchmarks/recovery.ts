@@ -29,12 +29,14 @@ export const recovery: Benchmark = {
     const endedWhileAway = await agent.endAll(ids.slice(0, half));
     progress(`${endedWhileAway} pods ended while no worker ran; starting the new one`);
     const worker = world.startWorker();
+    const cpu = await world.cpuAccount();
     const endedAfter = await agent.endAll(ids.slice(half));
     const lastInjectedAt = Date.now();
     if (endedWhileAway + endedAfter !== runners) throw new Error(`only ${endedWhileAway + endedAfter} of ${runners} pods could be ended`);
     await worker.ready();
     const readyAt = Date.now();
     await untilClosed(world, runners);
+    const cores = await cpu.close();
     const waits = await mapConcurrently(ids, 16, async (workflowId) => {
       const wait = await answeredEndWait(client, workflowId);
       if (!wait) throw new Error(`the wait of ${workflowId} for its runner's end was never answered`);
@@ -45,6 +47,7 @@ export const recovery: Benchmark = {
     return {
       figures: { runners, seconds: round(Math.max(...after) / 1_000, 1) },
       details: {
+        cores,
         // The others had run into their re-sync meanwhile, and were started again by the new worker.
         waitsStartedByTheDeadWorker: ofTheDead,
         workerReadyAfterS: round((readyAt - worker.startedAt) / 1_000, 1),

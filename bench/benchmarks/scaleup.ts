@@ -21,12 +21,14 @@ export const scaleup: Benchmark = {
     const { agent, simulator, progress } = world;
     await world.startWorker().ready();
     await simulator.addFault({ kind: 'latency', ms: CI_SERVER_LATENCY_MS });
+    const cpu = await world.cpuAccount();
     progress(`starting ${runners} runners`);
     const startedAt = Date.now();
     const started = await startRunners(world, runners);
     const acceptedMs = Date.now() - startedAt;
     await agent.until(`${runners} runners are online`, () => agent.count('online') >= runners, GIVE_UP_MS);
     const allOnlineMs = Math.max(...started.map(({ workflowId }) => agent.of(workflowId).online ?? 0)) - startedAt;
+    const cores = await cpu.close();
     progress('all are online; waiting until all workflows know it');
     await untilPhase(world, 'Idle', runners);
     const since = (step: 'created' | 'running' | 'online'): number[] => started.map(({ workflowId, acceptedAt }) => (agent.of(workflowId)[step] ?? Number.NaN) - acceptedAt);
@@ -38,6 +40,7 @@ export const scaleup: Benchmark = {
         onlineP95Ms: percentile(since('online'), 0.95),
       },
       details: {
+        cores,
         allAcceptedMs: acceptedMs,
         allOnlineMs,
         allKnownIdleMs: Date.now() - startedAt,

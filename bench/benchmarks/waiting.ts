@@ -32,7 +32,9 @@ export const waiting: Benchmark = {
     progress(`watching the worker for ${windowS} s`);
     const requests = await readRequests(worker);
     const githubBefore = (await simulator.requestCounts()).total;
+    const cpu = await world.cpuAccount();
     const { rssMiB, cpuPercent } = await watch(worker, windowS * 1_000);
+    const cores = await cpu.close();
     const after = await readRequests(worker);
     const idle = await countInPhase(world, 'Idle');
     agent.check();
@@ -40,6 +42,7 @@ export const waiting: Benchmark = {
     return {
       figures: { runners, workerRssMiB: round(rssMiB), workerCpuPercent: round(cpuPercent, 1) },
       details: {
+        cores,
         windowS,
         // Each wait looks live again every ten minutes: 1.7 of them a second with 1,000 runners.
         resyncs: after.resyncs - requests.resyncs,

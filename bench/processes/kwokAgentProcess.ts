@@ -7,11 +7,15 @@ import type { AgentMessage, EndAll, KwokAgentOptions, PodStep } from './kwokAgen
 
 const MAIN = fileURLToPath(new URL('./kwokAgent.ts', import.meta.url));
 
+/** How often a long wait says how far it is. */
+const TELL_EVERY_MS = 5_000;
+
 /** Times of one runner's steps, in ms since the epoch. A life's first runner only: what is lost and replaced is no benchmark. */
 export type Steps = Partial<Record<PodStep['step'], number>>;
 
 export class KwokAgentProcess {
   readonly #child: ChildProcess;
+  readonly #progress: (line: string) => void;
   readonly #steps = new Map<string, Steps>();
   readonly #counts = new Map<PodStep['step'], number>();
   readonly #listeners = new Set<(step: PodStep) => void>();
@@ -19,17 +23,18 @@ export class KwokAgentProcess {
   #ready = false;
   #allEnded = 0;
 
-  private constructor(child: ChildProcess) {
+  private constructor(child: ChildProcess, progress: (line: string) => void) {
     this.#child = child;
+    this.#progress = progress;
     child.on('message', (message: AgentMessage) => this.#hear(message));
     child.once('exit', (code, signal) => {
       this.#failure ??= new Error(`the KWOK agent ended (${code ?? signal})`);
     });
   }
 
-  static async start(options: KwokAgentOptions): Promise<KwokAgentProcess> {
+  static async start(options: KwokAgentOptions, progress: (line: string) => void): Promise<KwokAgentProcess> {
     const child = track(fork(MAIN, [JSON.stringify(options)], { env: cleanEnvironment(/^$/), stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
-    const agent = new KwokAgentProcess(child);
+    const agent = new KwokAgentProcess(child, progress);
     await agent.until('the KWOK agent is ready', () => agent.#ready, 30_000);
     return agent;
   }
@@ -65,15 +70,29 @@ export class KwokAgentProcess {
   /** Waits for a condition of what the agent has told. @throws Error after `timeoutMs`, or when the agent fails */
   async until(what: string, holds: () => boolean, timeoutMs: number): Promise<void> {
     const deadline = Date.now() + timeoutMs;
+    let toldAt = Date.now();
     while (!holds()) {
       this.check();
-      if (Date.now() > deadline) throw new Error(`waited ${Math.round(timeoutMs / 1000)} s in vain until ${what}`);
+      if (Date.now() > deadline) throw new Error(`waited ${Math.round(timeoutMs / 1000)} s in vain until ${what}: ${this.#tally()}`);
+      if (Date.now() - toldAt > TELL_EVERY_MS) {
+        this.#progress(`until ${what}: ${this.#tally()}`);
+        toldAt = Date.now();
+      }
       await delay(10);
     }
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   async stop(): Promise<void> {
     await end(this.#child, 'SIGTERM');
+  }
+
+  /** How many runners have taken each step. */
+  #tally(): string {
+    return [...this.#counts].map(([step, count]) => `${step} ${count}`).join(', ') || 'no pod was seen';
   }
 
   #hear(message: AgentMessage): void {

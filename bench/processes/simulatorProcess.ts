@@ -35,6 +35,10 @@ export class SimulatorProcess {
     return new SimulatorProcess(child, url);
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   async stop(): Promise<void> {
     await end(this.#child, 'SIGTERM');
   }

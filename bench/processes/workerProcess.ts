@@ -6,12 +6,11 @@ import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { cpuSecondsOf } from '../cpuAccount.ts';
 import { cleanEnvironment, end, track } from './child.ts';
 import { parseMetrics, type Sample } from '../metrics.ts';
 
 const MAIN = fileURLToPath(new URL('../../worker/main.ts', import.meta.url));
-/** Clock ticks of /proc: USER_HZ is 100 on every Linux that Node runs on. */
-const TICKS_PER_SECOND = 100;
 const READY_WITHIN_MS = 60_000;
 
 export interface WorkerProcessOptions {
@@ -84,10 +83,7 @@ export class WorkerProcess {
 
   /** CPU time used so far, all threads, in seconds. */
   async cpuSeconds(): Promise<number> {
-    const stat = await readFile(`/proc/${this.pid}/stat`, 'utf8');
-    // The second field is the program's name, in brackets, which may hold blanks.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    return await cpuSecondsOf(this.pid);
   }
 
   async kill(): Promise<void> {
