@@ -1,4 +1,5 @@
 /** Everything workflows may ask of the world, built from the ports. */
+import { checkCredential } from './checkCredential.ts';
 import { awaitPod, observePod, stopPod, tearDown, type AwaitPodInput, type PodInput, type StopPodInput, type TearDownInput } from './pods.ts';
 import type { ActivityPorts, PodView } from './ports.ts';
 import { lookUpRunner, type LookUpInput, type Sighting } from './lookUp.ts';
@@ -7,6 +8,8 @@ import { release, type ReleaseInput, type Released } from './release.ts';
 
 /** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface HoldfastActivities {
+  /** Fails when the worker's config does not name the credential; asks nobody. Runs as a local activity. */
+  checkCredential(credential: string): Promise<void>;
   /** Registers the runner, stores the registration in its Secret and creates its pod, in one. */
   provision(input: ProvisionInput): Promise<Provisioned>;
   /** What an interrupted {@link provision} has left, if there is a pod. */
@@ -28,6 +31,7 @@ export interface HoldfastActivities {
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
 export function createActivities(ports: ActivityPorts): HoldfastActivities {
   return {
+    checkCredential: async (credential) => checkCredential(ports, credential),
     provision: (input) => provision(ports, input),
     findProvisioned: (input) => findProvisioned(ports, input),
     awaitPod: (input) => awaitPod(ports, input),

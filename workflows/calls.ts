@@ -1,5 +1,5 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
-import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, TimeoutFailure, condition, proxyActivities, workflowInfo } from '@temporalio/workflow';
+import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
 import type { HoldfastActivities } from '../activities/index.ts';
 import type { Scope } from '../activities/ports.ts';
 import { ciTaskQueue } from './contract.ts';
@@ -14,6 +14,18 @@ interface CallOptions {
   readonly summary: string;
   /** Gives up after this long, retries included; never when absent. */
   readonly withinMs?: number;
+}
+
+/** @throws ApplicationFailure `InvalidInput` when the worker does not know the credential */
+export async function requireCredential(credential: string): Promise<void> {
+  const { checkCredential } = proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s' });
+  try {
+    await checkCredential(credential);
+  } catch (error) {
+    // A local activity's own failure comes without the ActivityFailure around it.
+    if (error instanceof ApplicationFailure) throw ApplicationFailure.nonRetryable(`Invalid input: credential: ${error.message}`, 'InvalidInput');
+    throw error;
+  }
 }
 
 /** Calls that need only the cluster. */

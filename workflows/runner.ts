@@ -1,5 +1,6 @@
 import { ApplicationFailure, CancelledFailure, CancellationScope, condition, setHandler, workflowInfo } from '@temporalio/workflow';
 import { clean, readCancelRequest } from './cancellation.ts';
+import { requireCredential } from './calls.ts';
 import { awaitEnd, comeUp } from './comeUp.ts';
 import { cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerInput, type RunnerResult } from './contract.ts';
 import { formatDuration, parseDuration } from './duration.ts';
@@ -74,6 +75,7 @@ function listen(life: RunnerLife): void {
 
 async function live(life: RunnerLife, input: RunnerInput, continued: boolean): Promise<RunnerResult> {
   let resume = continued;
+  if (!continued) await requireCredential(life.spec.credential);
   for (;;) {
     const startedAt = Date.now();
     const failure = resume ? undefined : await comeUp(life);

@@ -1,4 +1,4 @@
-import { CiServerError, type CiRunner, type CiServer, type CiServers, type RegisterRequest, type Registration, type Scope } from '../../activities/ports.ts';
+import { CiServerError, UnknownCredentialError, type CiRunner, type CiServer, type CiServers, type RegisterRequest, type Registration, type Scope } from '../../activities/ports.ts';
 
 type Method = 'register' | 'find' | 'remove';
 interface Entry {
@@ -18,7 +18,8 @@ export class FakeCiServer implements CiServer, CiServers {
   lies = false;
   #nextId = 1;
 
-  get(): CiServer {
+  get(credential = 'default'): CiServer {
+    if (credential !== 'default') throw new UnknownCredentialError(`unknown credential "${credential}": the worker's config names default`);
     return this;
   }
 

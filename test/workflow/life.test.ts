@@ -265,6 +265,11 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(compute.created).toEqual([]);
   });
 
+  test('a credential that no worker knows fails at once and names those that are known', async () => {
+    const run = await world.start({ credential: 'nope' });
+    await expect(run.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: 'Invalid input: credential: unknown credential "nope": the worker\'s config names default' } });
+  });
+
   test('with every event and signal lost, the waits’ own re-sync reaches the same end', async () => {
     compute.muted = true;
     const run = await world.start({ intervals: { resync: '1s' } });
