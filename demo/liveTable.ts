@@ -19,9 +19,10 @@ export async function drawWhile(acts: readonly Act[], signal: AbortSignal, out: 
       }
       return;
     }
-    const text = table(HEAD, acts.map(row));
-    out.write(`${drawn > 0 ? `\u001b[${drawn}A\u001b[J` : ''}${text}\n`);
-    drawn = text.split('\n').length;
+    // A wrapped line would be two where one is redrawn.
+    const lines = table(HEAD, acts.map(row)).split('\n').map((line) => line.slice(0, (out.columns || 200) - 1));
+    out.write(`${drawn > 0 ? `\u001b[${drawn}A\u001b[J` : ''}${lines.join('\n')}\n`);
+    drawn = lines.length;
   };
   while (!signal.aborted) {
     await Promise.all(acts.filter((act) => act.result === undefined).map(async (act) => await act.look().catch(() => undefined)));

@@ -213,7 +213,8 @@ export interface DeregistrationInput {
   credential?: string;
   /** Name, and id where it is known; or, from a life that never learnt them, what the name is made of. */
   runner: { name: string; id?: number } | { namePrefix: string; identity: { workflowId: string; firstRunId: string; attempt: number } };
-  reason: string;
+  /** Shown to people. */
+  reason?: string;
   /** How long to keep trying. @default "24h" */
   giveUpAfter?: string;
   /** First retry delay, doubles up to 15 times itself. @default "1m" */

@@ -3,10 +3,8 @@ import { z } from 'zod';
 import type { PodTemplate, Scope } from '../activities/ports.ts';
 import type { RunnerInput } from './contract.ts';
 import { parseDuration } from './duration.ts';
+import { credentialName, duration, scopeErrors, scopeFields, toErrors, toScope, word, type Parsed, type InputError } from './inputFields.ts';
 import { isReservedEnv, validatePodTemplate } from './podTemplate.ts';
-
-// The workflow sandbox forbids code generation; zod's interpreter is as fast for one object.
-z.config({ jitless: true });
 
 /** A validated runner. All durations in ms. */
 export interface RunnerSpec {
@@ -49,12 +47,6 @@ export interface RunnerSpec {
   };
 }
 
-/** One thing wrong with the input: the field, what is wrong, and how to mend it. */
-export interface InputError {
-  readonly field: string;
-  readonly message: string;
-}
-
 /** Production defaults; a table test pins every one of them. */
 export const RUNNER_DEFAULTS = {
   credential: 'default',
@@ -77,9 +69,6 @@ export const RUNNER_DEFAULTS = {
 /** A runner may only lower its job timeout; scopes with a higher cap are named in the worker's config. */
 export const JOB_TIMEOUT_CAP = '24h';
 
-const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, 'is not a duration; write for example "30s", "10m" or "1h30m"');
-// A name of dots alone would leave its place in a URL's path.
-const word = (what: string) => z.string().regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, `must be ${what}: letters, digits, ".", "_" and "-", at most 100`);
 // Kubernetes label values and GitHub label names both end at 256 at the most; control characters never make sense.
 const label = z.string().regex(/^[^\s,\p{Cc}][^,\p{Cc}]{0,255}$/u, 'must be 1 to 256 characters without commas or control characters');
 const strings = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of an environment variable'), z.string());
@@ -87,10 +76,8 @@ const labels = z.record(z.string(), z.string());
 
 const schema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must consist of letters, digits, ".", "_" and "-"').max(50, 'must be at most 50 characters: a suffix is appended and GitHub allows 64').optional(),
-  organization: word('an organization').optional(),
-  repository: z.string().regex(/^(?!\.+\/)[A-Za-z0-9_.-]{1,100}\/(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, 'must be "owner/repo"').optional(),
-  enterprise: word('an enterprise').optional(),
-  credential: word('a credential name').optional(),
+  ...scopeFields,
+  credential: credentialName.optional(),
   runnerGroupId: z.number().int().positive().optional(),
   labels: z.array(label).min(1, 'must have at least one label').max(100, 'must have at most 100 labels').optional(),
   ephemeral: z.boolean().optional(),
@@ -118,29 +105,13 @@ const schema = z.strictObject({
  * @param raw - the workflow's only argument
  * @param workflowId - names the runner when `name` is absent
  */
-export function parseRunnerInput(raw: unknown, workflowId = ''): { ok: true; spec: RunnerSpec } | { ok: false; errors: InputError[] } {
+export function parseRunnerInput(raw: unknown, workflowId = ''): Parsed<RunnerSpec> {
   const parsed = schema.safeParse(raw);
   if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
   const input = parsed.data as RunnerInput;
   const errors = [...scopeErrors(input), ...timeoutErrors(input), ...envErrors(input)];
   if (input.pod) errors.push(...validatePodTemplate(input.pod as PodTemplate).map((message) => ({ field: 'pod', message })));
   return errors.length > 0 ? { ok: false, errors } : { ok: true, spec: toSpec(input, workflowId) };
-}
-
-function toErrors(issue: z.core.$ZodIssue): InputError[] {
-  const path = issue.path.join('.');
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ field: path ? `${path}.${key}` : key, message: 'is not a known field; check the spelling' }));
-  }
-  if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ field: path, message: inner.message }));
-  return [{ field: path || 'input', message: issue.message }];
-}
-
-function scopeErrors(input: RunnerInput): InputError[] {
-  const given = (['organization', 'repository', 'enterprise'] as const).filter((field) => input[field] !== undefined);
-  if (given.length === 1) return [];
-  if (given.length === 0) return [{ field: 'organization', message: 'is missing: give exactly one of organization, repository or enterprise' }];
-  return [{ field: given.join(', '), message: 'exclude each other: give exactly one of organization, repository or enterprise' }];
 }
 
 function timeoutErrors(input: RunnerInput): InputError[] {
@@ -193,13 +164,6 @@ function toSpec(input: RunnerInput, workflowId: string): RunnerSpec {
       stopPatienceMs: ms(intervals.stopPatience),
     },
   };
-}
-
-/** The scope of an input that was checked to name exactly one. */
-export function toScope(input: { organization?: string; repository?: string; enterprise?: string }): Scope {
-  if (input.repository !== undefined) return { kind: 'repository', name: input.repository };
-  if (input.enterprise !== undefined) return { kind: 'enterprise', name: input.enterprise };
-  return { kind: 'organization', name: input.organization ?? '' };
 }
 
 function nameFromWorkflowId(workflowId: string): string {

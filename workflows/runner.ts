@@ -9,6 +9,7 @@ import { parseRunnerInput } from './input.ts';
 import { RunnerLife, type CarriedLife } from './life.ts';
 import { serve } from './serve.ts';
 import { tearDown, unregister, type Unregistered } from './unregister.ts';
+import { validated } from './validated.ts';
 
 /** A runner lost within this long of its start counts as short-lived: the next one waits a little longer. */
 const SHORT_LIVED_MS = 10 * 60_000;
@@ -22,12 +23,8 @@ const SHORT_LIVED_MS = 10 * 60_000;
  */
 export async function runner(input: RunnerInput, carried?: CarriedLife): Promise<RunnerResult> {
   const { workflowId, firstExecutionRunId } = workflowInfo();
-  const parsed = parseRunnerInput(input, workflowId);
-  if (!parsed.ok) {
-    const errors = parsed.errors.map(({ field, message }) => `${field} ${message}`);
-    throw ApplicationFailure.nonRetryable(`Invalid input: ${errors.join('; ')}`, 'InvalidInput', parsed.errors);
-  }
-  const life = new RunnerLife(parsed.spec, workflowId, firstExecutionRunId, carried);
+  const spec = validated(parseRunnerInput(input, workflowId));
+  const life = new RunnerLife(spec, workflowId, firstExecutionRunId, carried);
   listen(life);
   // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.
   void CancellationScope.current().cancelRequested.catch(() => {
