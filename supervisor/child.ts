@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import type { Readable } from 'node:stream';
+import type { ChildEnd } from './exitStatus.ts';
+import { readProcess } from './processTable.ts';
+
+/** So that a job which takes every core does not starve the supervisor, nor the probes that it answers. */
+const CHILD_NICE = 5;
+
+export interface ChildHandlers {
+  readonly spawned: (pid: number) => void;
+  readonly failed: (message: string) => void;
+  readonly exited: (end: ChildEnd) => void;
+}
+
+/**
+ * Starts a process as the leader of a session, hence of a process group, of its own.
+ * @param pipe its standard output comes back to us instead of going where ours goes
+ * @returns its standard output, if piped
+ */
+export function startChild(command: readonly string[], env: NodeJS.ProcessEnv, pipe: boolean, handlers: ChildHandlers): Readable | undefined {
+  const [file = '', ...args] = command;
+  let child: ChildProcess;
+  try {
+    child = spawn(file, args, { env, detached: true, stdio: ['inherit', pipe ? 'pipe' : 'inherit', 'inherit'] });
+  } catch (error) {
+    handlers.failed((error as Error).message); // too long a command line, for one
+    return undefined;
+  }
+  const { pid } = child;
+  child.on('error', (error) => {
+    if (pid === undefined) handlers.failed(error.message);
+  });
+  if (pid === undefined) return undefined;
+  // Not `close`: that waits for everybody who holds the pipe.
+  child.on('exit', (code, signal) => handlers.exited({ code, signal }));
+  lowerPriority(pid);
+  handlers.spawned(pid);
+  return child.stdout ?? undefined;
+}
+
+/** Node cannot start a process with a priority: set it at once, on what it may have forked in the meantime, too. */
+function lowerPriority(pid: number): void {
+  const row = readProcess(pid);
+  if (row === undefined) return;
+  try {
+    if (row.nice < CHILD_NICE) setPriority(pid, CHILD_NICE);
+    for (const child of readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')) {
+      if (child !== '') lowerPriority(Number(child));
+    }
+  } catch (error) {
+    // It ended meanwhile, or the kernel keeps no list of children: children inherit, only those of the first moment are missed.
+    const { code, info } = error as NodeJS.ErrnoException & { info?: { code: string } };
+    if (!['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(info?.code ?? code ?? '')) throw error;
+  }
+}

@@ -1,0 +1,83 @@
+import { familyOf } from './family.ts';
+import { type KillScope, killScope } from './killScope.ts';
+import { hasInEnvironment, type ProcessRow, readCommandLine, readName, readProcessTable } from './processTable.ts';
+
+/** Time between two looks at what is still alive, in ms. */
+const LOOK_MS = 20;
+/** How long SIGKILL may take to be obeyed before that is reported, in ms. */
+const KILL_MS = 2000;
+
+/** All processes of the supervised command, found and killed wherever they went. */
+export class CommandProcesses {
+  readonly #scope: KillScope;
+  /** NAME=value in the environment of everything the supervisor starts. */
+  readonly #mark: string;
+  child: number | undefined;
+
+  constructor(mark: string, vouched: boolean) {
+    this.#mark = mark;
+    this.#scope = killScope({
+      ppid: process.ppid,
+      parentName: readName(process.ppid),
+      parentCommandLine: readCommandLine(process.ppid),
+      ownCommandLine: readCommandLine('self'),
+      vouched,
+    });
+  }
+
+  get scope(): KillScope {
+    return this.#scope;
+  }
+
+  /** Living processes of the command. */
+  alive(): ProcessRow[] {
+    const table = readProcessTable();
+    if (this.#scope.kind === 'namespace') return table.filter(({ pid, zombie }) => pid !== 1 && pid !== process.pid && !zombie);
+    const root = this.#scope.root === 'self' ? process.pid : this.#scope.root;
+    return familyOf(table, { root, supervisor: process.pid, child: this.child, marked: (pid) => hasInEnvironment(pid, this.#mark) });
+  }
+
+  /** Whether a living process is left in the command's process group. */
+  groupAlive(): boolean {
+    return readProcessTable().some(({ group, zombie }) => group === this.child && !zombie);
+  }
+
+  /** SIGKILL to all of them, once. In a PID namespace of our own the kernel does it in one go: nothing can fork its way out. */
+  killAll(): void {
+    if (this.#scope.kind === 'namespace') return void send(-1, 'SIGKILL');
+    for (const { pid } of this.alive()) send(pid, 'SIGKILL');
+  }
+
+  /** Kills until nothing is alive. @returns the ids of those that would not die: another user's, or stuck in the kernel */
+  async sweep(): Promise<number[]> {
+    if (this.alive().length === 0) {
+      await new Promise((resolve) => setImmediate(resolve)); // a child that was killed but is not reaped yet needs its turn
+      return [];
+    }
+    for (const endMs = performance.now() + KILL_MS; ; ) {
+      this.killAll();
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      const left = this.alive().map(({ pid }) => pid);
+      if (left.length === 0 || performance.now() > endMs) return left;
+    }
+  }
+
+  /** Settles when no living process is left in the command's group; gives up when told. */
+  async groupEmpty(given: AbortSignal): Promise<boolean> {
+    while (!given.aborted) {
+      if (!this.groupAlive()) return true;
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+    return false;
+  }
+}
+
+/** Sends a signal; a process that has gone or is another user's is no error. @returns whether it was delivered to any */
+export function send(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    if (['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,30 @@
+import type { ChildEnd } from './exitStatus.ts';
+import type { StopReason } from './stopReason.ts';
+
+/** Signals from outside that ask the command to end. */
+export type StoppingSignal = 'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGHUP';
+
+export type TimerName = 'timeout' | 'drain' | 'grace' | 'cleanup' | 'deadMan' | `signal${number}`;
+
+/** Everything that can happen to the supervisor. */
+export type SupervisorEvent =
+  /** Preparations are done: the command may start. */
+  | { readonly kind: 'ready' }
+  /** Preparations or the start failed. */
+  | { readonly kind: 'startFailed'; readonly message: string }
+  | { readonly kind: 'spawned' }
+  /** `stated`: the reason somebody outside wrote down. `idle`: it is a CI runner, and known to have no job. */
+  | { readonly kind: 'stopSignal'; readonly signal: StoppingSignal; readonly stated?: StopReason; readonly idle: boolean }
+  /** A signal that is the command's own business (SIGUSR1, SIGUSR2, SIGWINCH). */
+  | { readonly kind: 'otherSignal'; readonly signal: NodeJS.Signals }
+  | { readonly kind: 'timer'; readonly name: TimerName }
+  /** A CI runner's job is over. */
+  | { readonly kind: 'jobEnded' }
+  | { readonly kind: 'childExited'; readonly end: ChildEnd }
+  /** After the child's own end: no living process is left in its group. */
+  | { readonly kind: 'groupEmpty' }
+  /** Whatever was left of the command has been killed. */
+  | { readonly kind: 'swept'; readonly stated?: StopReason }
+  /** Marker and termination message are written, or cannot be. */
+  | { readonly kind: 'recorded' }
+  | { readonly kind: 'cleanupEnded' };

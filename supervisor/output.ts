@@ -1,0 +1,48 @@
+import { write } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Pending } from './pending.ts';
+
+const writeSome = promisify(write);
+
+/** How long to wait when a descriptor that somebody made non-blocking is full, in ms. */
+const FULL_MS = 5;
+
+/**
+ * Writes to one of our own descriptors, in order and whole, without ever blocking the event loop: Node's own process.stdout writes
+ * pipes synchronously, so a reader that stalls would stop signal handling, too.
+ */
+export class Output {
+  readonly #fd: number;
+  readonly #pending: Pending;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(fd: number, pending: Pending) {
+    this.#fd = fd;
+    this.#pending = pending;
+  }
+
+  /** @returns when these bytes are written, or nobody reads them any more */
+  write(bytes: Uint8Array): Promise<void> {
+    this.#last = this.#last.then(() => this.#writeAll(bytes));
+    return this.#last;
+  }
+
+  /** When everything given so far is written. */
+  flushed(): Promise<void> {
+    return this.#last;
+  }
+
+  async #writeAll(bytes: Uint8Array): Promise<void> {
+    for (let offset = 0; offset < bytes.length; ) {
+      try {
+        const { bytesWritten } = await this.#pending.track(writeSome(this.#fd, bytes, offset, bytes.length - offset));
+        offset += bytesWritten;
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        // The descriptor is shared with our child and whoever started us; any of them may have set O_NONBLOCK.
+        if (code !== 'EAGAIN') return; // EPIPE, EBADF: there is no reader, and nowhere to say so
+        await new Promise((resolve) => setTimeout(resolve, FULL_MS));
+      }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/** One setting: a flag, or a variable so that an image's entry point stays as it is. */
+export interface Setting {
+  readonly flag: string;
+  readonly env: string;
+  readonly value: string;
+  readonly help: string;
+  readonly fallback?: string;
+  /** The command sees the variable, too. All others are kept from it: a supervisor inside a job is another one. */
+  readonly passedOn?: true;
+}
+
+/** Every setting of the supervisor, in the order of `--help`. */
+export const SETTINGS = [
+  { flag: 'timeout', env: 'HOLDFAST_TIMEOUT', value: 'DURATION', help: 'How long the command may run; then it is stopped and the status is 127. Default: for ever.' },
+  { flag: 'signal-timeout', env: 'HOLDFAST_SIGNAL_TIMEOUT', value: 'DURATION', fallback: '10s', help: 'The grace: from a stop\'s signal to SIGKILL.' },
+  { flag: 'cleanup-timeout', env: 'HOLDFAST_CLEANUP_TIMEOUT', value: 'DURATION', fallback: '5s', help: 'On top of the grace: for the records and the cleanup command (at least 1s). Then the supervisor exits, always.' },
+  { flag: 'drain-timeout', env: 'HOLDFAST_DRAIN_TIMEOUT', value: 'DURATION', fallback: '0', help: 'With --on-term drain: how long the command may go on after SIGTERM. On top of the other two.' },
+  { flag: 'on-term', env: 'HOLDFAST_ON_TERM', value: 'drain|stop|checkpoint', fallback: 'stop', help: 'What SIGTERM means: let it finish; stop it; stop it so that a later attempt goes on from what it saved.' },
+  { flag: 'stop-signals', env: 'HOLDFAST_STOP_SIGNALS', value: 'SIGNALS', help: 'What a stop sends, e.g. SIGINT,SIGTERM@5s. Default: SIGINT at the timeout, a signal from outside as it was received; each once.' },
+  { flag: 'cleanup-command', env: 'HOLDFAST_CLEANUP_COMMAND', value: 'COMMAND', help: 'Runs after the command has ended and the marker is written: words separated by spaces, or a JSON array. Gets HOLDFAST_STOP_REASON, HOLDFAST_EXIT_CODE, HOLDFAST_EXIT_SIGNAL.' },
+  { flag: 'mode', env: 'HOLDFAST_MODE', value: 'command|github', fallback: 'command', help: 'github: the command is GitHub\'s runner; its log and its job hooks tell when it is online and busy.' },
+  { flag: 'probe-port', env: 'HOLDFAST_PROBE_PORT', value: 'PORT', help: 'Serves /startup, /ready and /live there. Default: no probes. 0: any free port, which is logged.' },
+  { flag: 'probe-host', env: 'HOLDFAST_PROBE_HOST', value: 'ADDRESS', help: 'Address of the probes. Default: all of them, for the kubelet.' },
+  { flag: 'marker', env: 'HOLDFAST_MARKER_FILE', value: 'PATH', help: 'File that tells the end: {exitCode, signal, reason, startedAt, endedAt}. Default: none.' },
+  { flag: 'termination-log', env: 'HOLDFAST_TERMINATION_LOG', value: 'PATH', help: 'The same for the kubelet. Default: /dev/termination-log where that exists.' },
+  { flag: 'run-dir', env: 'HOLDFAST_RUN_DIR', value: 'PATH', help: 'Folder for the supervisor\'s own small files. Default: a new one in the folder for temporary files.' },
+  { flag: 'stop-reason-from', env: 'HOLDFAST_STOP_REASON_FROM', value: 'PATH', help: 'File in which somebody states why the command is being stopped (a downward API volume). Default: derived from the signal.' },
+  { flag: 'state-dir', env: 'HOLDFAST_STATE_DIR', value: 'PATH', passedOn: true, help: 'Folder that outlives an attempt; made if it is not there.' },
+  { flag: 'attempt', env: 'HOLDFAST_ATTEMPT', value: 'NUMBER', fallback: '1', passedOn: true, help: 'Which attempt this is.' },
+  { flag: 'pid1', env: 'HOLDFAST_PID1', value: '1', help: '1: vouches that PID 1, a tini, runs nothing but this supervisor, where their command lines do not show it (a script in between).' },
+] as const satisfies readonly Setting[];
+
+export type SettingName = (typeof SETTINGS)[number]['flag'];
+
+/** Entries with this prefix reach the command without it, and only the command: for what must not change our own Node or loader. */
+export const CHILD_ENV_PREFIX = 'HOLDFAST_CHILD_ENV_';
+
+/** The text of `--help`. */
+export function helpText(): string {
+  const settings = SETTINGS.map((setting: Setting) => {
+    const more = setting.fallback === undefined ? '' : ` Default: ${setting.fallback}.`;
+    return `  --${setting.flag} ${setting.value}\n      ${setting.env}\n      ${setting.help}${more}\n`;
+  });
+  return `Usage: supervisor [options] -- COMMAND [ARGUMENTS]
+
+Runs a command as the first process of a container (under tini), and ends it in time: signals, timeouts, records.
+Each option can be given by its variable instead. Durations: 30s, 10m, 1h30m.
+
+${settings.join('')}
+  ${CHILD_ENV_PREFIX}NAME=VALUE
+      Gives NAME=VALUE to the command only (NODE_OPTIONS, LD_PRELOAD: in their own name they would change the supervisor, too).
+
+The command sees HOLDFAST_STOP_REASON_FILE (it holds the reason before a stop's first signal is sent: timeout, cancelled,
+superseded, evicted, drained), HOLDFAST_STATE_DIR and HOLDFAST_ATTEMPT.
+
+Exit status: the command's own; 127 if it could not be started or did not finish before its timeout; 128+n if signal n ended it.
+`;
+}

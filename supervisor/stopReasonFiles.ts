@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import type { Pending } from './pending.ts';
+import { parseStopReason, type StopReason } from './stopReason.ts';
+
+/** How long the command's signal waits for the file that tells it why, in ms. */
+const TELL_MS = 500;
+
+/** Both ways of the reason: read from whoever stops us, written for the command, whose environment cannot be changed any more. */
+export class StopReasonFiles {
+  /** What HOLDFAST_STOP_REASON_FILE names. */
+  readonly forChild: string;
+  readonly #from: string | undefined;
+  readonly #pending: Pending;
+  #told: Promise<unknown> = Promise.resolve();
+
+  constructor(forChild: string, from: string | undefined, pending: Pending) {
+    this.forChild = forChild;
+    this.#from = from;
+    this.#pending = pending;
+  }
+
+  /** What somebody outside has stated, if anything. */
+  stated(): StopReason | undefined {
+    if (this.#from === undefined) return undefined;
+    try {
+      return parseStopReason(readFileSync(this.#from, 'utf8'));
+    } catch {
+      return undefined; // not there, not readable: nobody has said anything
+    }
+  }
+
+  tell(reason: StopReason, failed: (error: unknown) => void): void {
+    const write = async (): Promise<void> => {
+      await writeFile(`${this.forChild}.tmp`, `${reason}\n`);
+      await rename(`${this.forChild}.tmp`, this.forChild);
+    };
+    this.#told = this.#pending.track(write()).catch(failed);
+  }
+
+  /** When the reason told last is there to be read, or it takes too long. */
+  async told(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([this.#told, new Promise((resolve) => (timer = setTimeout(resolve, TELL_MS)))]);
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SupervisorAction, Verdict } from './actions.ts';
+import { startChild } from './child.ts';
+import { childEnvironment } from './childEnvironment.ts';
+import { CommandProcesses, send } from './commandProcesses.ts';
+import { type Log, eventLog } from './eventLog.ts';
+import type { StoppingSignal, SupervisorEvent } from './events.ts';
+import { JobHooks } from './jobHooks.ts';
+import { JobWatch } from './jobWatch.ts';
+import { leave } from './leave.ts';
+import { INITIAL_STATE, type LifecycleState, step } from './lifecycle.ts';
+import { markerText, writeMarker, writeTerminationMessage } from './marker.ts';
+import type { Options } from './options.ts';
+import { Output } from './output.ts';
+import { Pending } from './pending.ts';
+import { serveProbes } from './probes.ts';
+import { StopReasonFiles } from './stopReasonFiles.ts';
+import { temporaryFolder } from './temporaryFolder.ts';
+import { Timers } from './timers.ts';
+
+/** Where the kubelet looks for a container's termination message. */
+const TERMINATION_LOG = '/dev/termination-log';
+/** What an abandoned record may still take, in ms. */
+const LAST_MOMENT_MS = 200;
+const MARK = 'HOLDFAST_SUPERVISOR';
+
+/** Does what the lifecycle orders, and tells it what happens. Ends the process. */
+export class Supervisor {
+  readonly #options: Options;
+  readonly #pending = new Pending();
+  readonly #stdout = new Output(1, this.#pending);
+  readonly #stderr = new Output(2, this.#pending);
+  readonly #log: Log = eventLog(this.#stderr);
+  readonly #id = randomUUID();
+  readonly #processes: CommandProcesses;
+  readonly #timers = new Timers((name) => this.#happened({ kind: 'timer', name }));
+  readonly #job = new JobWatch(() => this.#happened({ kind: 'jobEnded' }));
+  readonly #over = new AbortController();
+  #state: LifecycleState = INITIAL_STATE;
+  #reasons: StopReasonFiles | undefined;
+  #env: NodeJS.ProcessEnv = {};
+  /** A folder of ours that is to go with us. */
+  #temporary: string | undefined;
+  #output: Promise<void> = Promise.resolve();
+  #startedAt: string | null = null;
+  #endedAt: string | undefined;
+  #immortal = '';
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#processes = new CommandProcesses(`${MARK}=${this.#id}`, options.vouched);
+  }
+
+  /** A signal from outside. */
+  stop(signal: StoppingSignal): void {
+    const stated = this.#reasons?.stated();
+    const idle = this.#options.mode === 'github' && !this.#job.state.busy;
+    this.#happened({ kind: 'stopSignal', signal, idle, ...(stated === undefined ? {} : { stated }) });
+  }
+
+  passOn(signal: NodeJS.Signals): void {
+    this.#happened({ kind: 'otherSignal', signal });
+  }
+
+  /** A defect of the supervisor itself: leaves nothing behind, and says so. */
+  failed(error: unknown): void {
+    this.#log('error', `Supervisor failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    const status = { kind: 'code', code: 127 } as const;
+    this.#state = { ...this.#state, phase: 'done' };
+    this.#do({ kind: 'abandon', status, unrecorded: { exitCode: 127, signal: null, reason: this.#state.reason } });
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#prepare();
+    } catch (error) {
+      return this.#happened({ kind: 'startFailed', message: (error as Error).message });
+    }
+    this.#happened({ kind: 'ready' });
+  }
+
+  async #prepare(): Promise<void> {
+    const { mode, probes, stateDir, attempt, stopReasonFrom } = this.#options;
+    if (stateDir !== undefined) await this.#pending.track(mkdir(stateDir, { recursive: true }));
+    const folder = await this.#pending.track(this.#runDir());
+    const reasons = new StopReasonFiles(join(folder, 'stop-reason'), stopReasonFrom, this.#pending);
+    await this.#pending.track(rm(reasons.forChild, { force: true }));
+    this.#reasons = reasons;
+    const said: Record<string, string> = { [MARK]: this.#id, HOLDFAST_STOP_REASON_FILE: reasons.forChild, HOLDFAST_ATTEMPT: String(attempt) };
+    if (stateDir !== undefined) said['HOLDFAST_STATE_DIR'] = stateDir;
+    this.#env = childEnvironment(process.env, said);
+    if (mode === 'github') {
+      const hooks = new JobHooks(folder, this.#pending);
+      Object.assign(this.#env, await hooks.install(this.#env));
+      this.#job.hooks(hooks, (error) => this.#log('error', `Could not read what the job hooks noted: ${(error as Error).message}`));
+    }
+    if (probes === undefined) return;
+    const runs = (): boolean => this.#startedAt !== null && this.#state.end === undefined;
+    const { port } = await serveProbes(
+      {
+        startup: () => runs() && (mode === 'command' || this.#job.state.online),
+        ready: () => runs() && mode === 'github' && this.#job.state.online && !this.#job.state.busy,
+      },
+      probes,
+    );
+    this.#log('info', `Probes listen on port ${port}`);
+  }
+
+  async #runDir(): Promise<string> {
+    const { runDir } = this.#options;
+    if (runDir === undefined) return (this.#temporary = await temporaryFolder());
+    await mkdir(runDir, { recursive: true });
+    return runDir;
+  }
+
+  #happened(event: SupervisorEvent): void {
+    const { state, actions } = step(this.#state, event, this.#options.plan);
+    this.#state = state;
+    for (const action of actions) this.#do(action);
+  }
+
+  #do(action: SupervisorAction): void {
+    switch (action.kind) {
+      case 'log':
+        return this.#log(action.level, action.msg);
+      case 'spawn':
+        return this.#spawn();
+      case 'startTimer':
+        return this.#timers.start(action.name, action.ms);
+      case 'stopTimers':
+        return this.#timers.stop(action.except);
+      case 'tellReason':
+        return this.#reasons?.tell(action.reason, (error) => this.#log('error', `Could not write the stop reason: ${(error as Error).message}`));
+      case 'signalGroup':
+        return this.#background(this.#signalGroup(action.signal));
+      case 'signalChild':
+        if (this.#processes.child !== undefined) send(this.#processes.child, action.signal);
+        return;
+      case 'awaitGroup':
+        return this.#background(this.#awaitGroup());
+      case 'sweep':
+        return this.#background(this.#sweep());
+      case 'record':
+        return this.#background(this.#record(action.verdict).then(() => this.#happened({ kind: 'recorded' })));
+      case 'cleanup':
+        return this.#cleanup(action.verdict);
+      case 'exit':
+        return this.#background(this.#exit(action));
+      case 'abandon':
+        return this.#background(this.#abandon(action));
+    }
+  }
+
+  #spawn(): void {
+    const stdout = startChild(this.#options.command, this.#env, this.#options.mode === 'github', {
+      spawned: (pid) => {
+        this.#processes.child = pid;
+        this.#startedAt = new Date().toISOString();
+        this.#happened({ kind: 'spawned' });
+      },
+      failed: (message) => this.#happened({ kind: 'startFailed', message }),
+      exited: (end) => {
+        this.#endedAt = new Date().toISOString();
+        this.#happened({ kind: 'childExited', end });
+      },
+    });
+    if (stdout !== undefined) this.#output = this.#job.follow(stdout, this.#stdout);
+  }
+
+  /** Its leader may be gone while the group lives; a group that is gone may have left its number to a stranger. */
+  async #signalGroup(signal: NodeJS.Signals): Promise<void> {
+    await this.#reasons?.told();
+    const { child } = this.#processes;
+    if (child !== undefined && (this.#state.end === undefined || this.#processes.groupAlive())) send(-child, signal);
+  }
+
+  async #awaitGroup(): Promise<void> {
+    if (await this.#processes.groupEmpty(this.#over.signal)) this.#happened({ kind: 'groupEmpty' });
+  }
+
+  async #sweep(): Promise<void> {
+    const left = (await this.#processes.sweep()).join(', ');
+    if (left !== '' && left !== this.#immortal) this.#log('error', `Could not kill processes ${left}`);
+    this.#immortal = left;
+    const stated = this.#reasons?.stated();
+    this.#happened({ kind: 'swept', ...(stated === undefined ? {} : { stated }) });
+  }
+
+  async #record(verdict: Verdict): Promise<void> {
+    const { marker, terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined } = this.#options;
+    const text = markerText({ ...verdict, startedAt: this.#startedAt, endedAt: this.#endedAt ?? new Date().toISOString() });
+    const writing = (what: string, write: Promise<void>): Promise<void> => write.catch((error: unknown) => this.#log('error', `Could not write the ${what}: ${(error as Error).message}`));
+    const written: Promise<void>[] = [];
+    if (marker !== undefined) written.push(writing('marker', writeMarker(marker, text, this.#pending)));
+    if (terminationLog !== undefined) written.push(writing('termination message', writeTerminationMessage(terminationLog, text, this.#pending)));
+    await Promise.all(written);
+  }
+
+  #cleanup({ exitCode, signal, reason }: Verdict): void {
+    const env = { ...this.#env, HOLDFAST_STOP_REASON: reason ?? '', HOLDFAST_EXIT_CODE: String(exitCode), HOLDFAST_EXIT_SIGNAL: signal ?? '' };
+    startChild(this.#options.cleanupCommand ?? [], env, false, {
+      spawned: (pid) => (this.#processes.child = pid),
+      failed: (message) => {
+        this.#log('error', `Could not start the cleanup command: ${message}`);
+        this.#happened({ kind: 'cleanupEnded' });
+      },
+      exited: ({ code, signal: by }) => {
+        if (code !== 0) this.#log('error', `Cleanup command ended with ${by ?? `status ${code}`}`);
+        this.#happened({ kind: 'cleanupEnded' });
+      },
+    });
+  }
+
+  /** The dead-man's switch stays armed while the last lines are being written. */
+  async #exit({ status }: SupervisorAction & { kind: 'exit' }): Promise<void> {
+    this.#over.abort();
+    if (this.#options.plan.cleanup) await this.#processes.sweep();
+    await this.#output;
+    await Promise.all([this.#stdout.flushed(), this.#stderr.flushed()]);
+    if (this.#temporary !== undefined) await this.#pending.track(rm(this.#temporary, { recursive: true, force: true }));
+    leave(status, this.#pending);
+  }
+
+  async #abandon({ status, unrecorded }: SupervisorAction & { kind: 'abandon' }): Promise<void> {
+    this.#over.abort();
+    this.#processes.killAll();
+    const record = unrecorded === undefined || this.#pending.any ? Promise.resolve() : this.#record(unrecorded);
+    await Promise.race([Promise.all([record, this.#stderr.flushed()]), new Promise((resolve) => setTimeout(resolve, LAST_MOMENT_MS))]);
+    leave(status, this.#pending);
+  }
+
+  #background(work: Promise<unknown>): void {
+    work.catch((error: unknown) => this.failed(error));
+  }
+}
