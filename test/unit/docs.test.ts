@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import { BINARIES } from '../../lab/versions.ts';
+import { settings } from '../../worker/settings.ts';
+import * as contract from '../../workflows/contract.ts';
+import { RUNNER_DEFAULTS, parseRunnerInput } from '../../workflows/input.ts';
+import { parseDuration } from '../../workflows/duration.ts';
+import { runCli } from '../support/cli.ts';
+import { PROJECT, pages, resolveLink, type Page } from '../support/markdown.ts';
+
+const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
+const PAGES = pages();
+const each = PAGES.map((page) => [page.path, page] as const);
+const matches = (page: Page, pattern: RegExp): string[] => page.code.flatMap((code) => [...code.matchAll(pattern)].map((match) => match[1] ?? ''));
+
+test('the pages are found', () => {
+  expect(PAGES.map(({ path }) => path)).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/lifecycle.md', 'simulator/README.md']));
+});
+
+describe.each(each)('%s', (path, page) => {
+  test('every relative link leads somewhere', () => {
+    const dead = page.links
+      .filter((link) => !/^(https?|mailto):/.test(link))
+      .filter((link) => {
+        const { file, anchor } = resolveLink(path, link);
+        if (!existsSync(join(PROJECT, file))) return true;
+        return anchor !== '' && PAGES.find((other) => other.path === file)?.anchors.includes(anchor) !== true;
+      });
+    expect(dead).toEqual([]);
+  });
+
+  test('every npm script that it names exists', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    expect(matches(page, /npm run ([\w:-]+)/g).filter((name) => scripts[name] === undefined)).toEqual([]);
+  });
+
+  test('every HOLDFAST_ variable that it names exists', () => {
+    const known = new Set<string>([...Object.keys(settings.shape), ...Object.values(BINARIES).map(({ env }) => env)]);
+    // What others than the worker read, with the file that reads it.
+    const others: Record<string, string> = {
+      HOLDFAST_TEMPORAL_UI: 'worker/cli/session.ts',
+      HOLDFAST_REQUIRE: 'test/support/lab.ts',
+      HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
+      HOLDFAST_BENCH_DIR: 'bench/main.ts',
+      HOLDFAST_LAB_DIR: 'lab/main.ts',
+    };
+    for (const [name, file] of Object.entries(others)) if (read(file).includes(name)) known.add(name);
+    expect([...page.text.matchAll(/\b(HOLDFAST_[A-Z_]*[A-Z])\b(?![_<*…])/g)].map(([, name = '']) => name).filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  test('its shell blocks are shell, its YAML is YAML, its JSON is JSON', () => {
+    for (const { language, text } of page.blocks) {
+      if (language === 'sh') expect(() => execFileSync('bash', ['-n'], { input: text, stdio: 'pipe' })).not.toThrow();
+      if (language === 'yaml') expect(parseAllDocuments(text).flatMap(({ errors }) => errors)).toEqual([]);
+      if (language === 'json') expect(() => JSON.parse(text) as unknown).not.toThrow();
+    }
+  });
+
+  test('its temporal commands say what the contract says', () => {
+    const messages = { signal: ['cancel', 'ciEvent', 'podState'], update: ['drain', 'extendDeadline'], query: ['status'] };
+    for (const line of page.code) {
+      const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
+      if (verb === 'start' && line.includes(' --')) {
+        expect(/--type (\w+)/.exec(line)?.[1]).toBe(contract.RUNNER_WORKFLOW);
+        const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
+        expect(parseRunnerInput(JSON.parse(input), 'runner-x')).toMatchObject({ ok: true });
+      }
+      const name = /--(?:name|type) (\w+)/.exec(line)?.[1];
+      if (verb === 'signal' || verb === 'update' || verb === 'query') expect(name === undefined || messages[verb].includes(name) ? [] : [line]).toEqual([]);
+    }
+    const attributes = Object.values(contract.SEARCH_ATTRIBUTES).map((attribute) => attribute.name);
+    expect(matches(page, /--name (Runner\w+)/g).filter((name) => !attributes.includes(name))).toEqual([]);
+  });
+});
+
+describe('the commands in the documentation', () => {
+  const lines = [...new Set(PAGES.flatMap(({ code }) => code).flatMap((code) => [...code.matchAll(/(?:^|npm run )holdfast (?:-- )?([a-z].*)$/g)].map(([, rest = '']) => rest)))]
+    // A program of its own, which prints to this process' output.
+    .filter((line) => !line.startsWith('demo'));
+  const helps = new Map<string, Promise<Awaited<ReturnType<typeof runCli>>>>();
+  const helpOf = (words: string[]): ReturnType<typeof runCli> => {
+    const key = words.join(' ');
+    const known = helps.get(key) ?? runCli([...words, '--help']);
+    helps.set(key, known);
+    return known;
+  };
+
+  test('there are some', () => {
+    expect(lines.length).toBeGreaterThan(10);
+  });
+
+  test.each(lines)('holdfast %s', async (line) => {
+    const words = line.split(/\s+/);
+    const command = words.slice(0, words[0] === 'runner' ? 2 : 1).filter((word) => word !== '…' && !word.includes('|'));
+    const { status, stdout } = await helpOf(command);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${command.join(' ')}`));
+    for (const option of words.filter((word) => /^--?[a-z]/.test(word))) expect(stdout).toMatch(new RegExp(`(^|[\\s,])${option}[\\s,]`));
+  });
+});
+
+describe('docs/lifecycle.md', () => {
+  const page = PAGES.find(({ path }) => path === 'docs/lifecycle.md') as Page;
+
+  test('names every phase and every cause that a verdict has today', () => {
+    const sources = ['workflows/ending.ts', 'workflows/comeUp.ts', 'workflows/comingUp.ts', 'workflows/cancellation.ts', 'workflows/serve.ts', 'workflows/runner.ts'].map(read).join('\n');
+    const phases: contract.RunnerPhase[] = ['Requested', 'Provisioning', 'Registering', 'Idle', 'Busy', 'Draining', 'Unregistering', 'TearingDown', 'Gone'];
+    for (const phase of phases) expect(page.text).toMatch(new RegExp(`^\\| ${phase} \\|`, 'm'));
+    // `superseded` is what a set will say of the runners that it replaces.
+    for (const cause of contract.RUNNER_CAUSES.filter((each) => each !== 'superseded')) {
+      expect([cause, sources.includes(`'${cause}'`), page.text.includes(cause)]).toEqual([cause, true, true]);
+    }
+  });
+
+  test('gives the defaults of the code', () => {
+    const given = [...page.text.matchAll(/`(timeouts|intervals|stop)\.(\w+)`(?: \(|, )?(\d+ (?:ms|s|m|h)\b)?/g)];
+    expect(given.length).toBeGreaterThan(10);
+    for (const [text, group, field = '', value] of given) {
+      const defaults: Readonly<Record<string, string>> = RUNNER_DEFAULTS[group as 'timeouts' | 'intervals' | 'stop'];
+      if (text.includes('`timeouts.idle`')) continue; // off by default
+      expect([field, defaults[field]]).toEqual([field, expect.any(String)]);
+      if (value !== undefined) expect([field, parseDuration(value.replace(' ', ''))]).toEqual([field, parseDuration(defaults[field] ?? '')]);
+    }
+  });
+
+  test('has the rows of the unregistration table, and no others', () => {
+    const table = page.text.slice(page.text.indexOf('## Unregistering'), page.text.indexOf('## Cancelling'));
+    const documented = new Set([...table.matchAll(/^\| (\d{1,2}[a-c]?|3–11) \|/gm)].map(([, row = '']) => row.replace('–', '-')));
+    const source = read('workflows/unregistration.ts');
+    const returned = new Set([...source.matchAll(/row: '([^']+)'|(?:whenUnregistered|stopOrAwait)\(f, '([^']+)'/g)].map(([, row, passed]) => row ?? passed ?? ''));
+    expect([...documented].toSorted()).toEqual([...returned].toSorted());
+  });
+});
