@@ -26,10 +26,19 @@ export async function ensureBridge(record: LabRecord): Promise<string> {
   if (present !== undefined) return present.address.replace(/\.1$/, '');
   await removeBridge(record); // one without an address is a left-over
   const network = record.podNetwork !== undefined && isFree(record.podNetwork) ? record.podNetwork : chooseNetwork();
-  await run('ip', ['link', 'add', name, 'type', 'bridge']);
+  await run('ip', ['link', 'add', name, 'address', hardwareAddress(network), 'type', 'bridge']);
   await run('ip', ['address', 'add', `${network}.1/24`, 'dev', name]);
   await run('ip', ['link', 'set', name, 'up']);
   return network;
+}
+
+/**
+ * A bridge without an address of its own takes the lowest of its ports', so that it changes as pods come and go, and every other pod
+ * loses this machine for up to a minute, until it asks for the address anew.
+ */
+function hardwareAddress(network: string): string {
+  const octets = [...network.split('.').map(Number), 1];
+  return ['0a', '58', ...octets.map((octet) => octet.toString(16).padStart(2, '0'))].join(':');
 }
 
 /** Deletes the bridge; absent is fine. */
