@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -34,7 +33,8 @@ export class Supervisor {
   readonly #stdout = new Output(1, this.#pending);
   readonly #stderr = new Output(2, this.#pending);
   readonly #log: Log = eventLog(this.#stderr);
-  readonly #id = randomUUID();
+  /** Tells this supervisor's processes from another's. Not from node:crypto, which would cost 1.5 MB for no secret. */
+  readonly #id = `${process.pid}-${Date.now()}-${Math.random()}`;
   readonly #processes: CommandProcesses;
   readonly #timers = new Timers((name) => this.#happened({ kind: 'timer', name }));
   readonly #job = new JobWatch(() => this.#happened({ kind: 'jobEnded' }));

@@ -1,0 +1,155 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
+
+const MAIN = new URL('../../supervisor/main.ts', import.meta.url).pathname;
+const TINI = '/usr/bin/tini-static';
+
+/**
+ * `container`: as in a pod, PID 1 a tini in a PID namespace of its own. `shared`: under a tini that is not PID 1 (hostPID, shared
+ * process namespace). `bare`: no init at all.
+ */
+export type Placement = 'container' | 'shared' | 'bare';
+
+/** A PID namespace needs root; without it only the other two can be tried. */
+export const PLACEMENTS: readonly Placement[] = process.getuid?.() === 0 && existsSync(TINI) ? ['container', 'shared', 'bare'] : ['bare'];
+
+export interface Log {
+  component: string;
+  level: string;
+  msg: string;
+}
+
+/** Bundles the supervisor once, as it is shipped. */
+export function bundleSupervisor(): { file: string; folder: string; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'supervisor-test-'));
+  const file = join(folder, 'supervisor.mjs');
+  buildSync({ entryPoints: [MAIN], bundle: true, platform: 'node', target: 'node22', format: 'esm', outfile: file, logLevel: 'error' });
+  return { file, folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** A supervisor under test, with its command's output and its own log lines. */
+export class SupervisedProcess {
+  readonly process: ChildProcess;
+  readonly #token = `HOLDFAST_TEST_TOKEN=${process.pid}-${Math.random()}`;
+  readonly #placement: Placement;
+  #stdout = Buffer.alloc(0);
+  #stderr = '';
+
+  constructor(bundle: string, placement: Placement, args: readonly string[], env: Record<string, string> = {}) {
+    this.#placement = placement;
+    const supervisor = [process.execPath, bundle, ...args];
+    const [file = '', ...rest] =
+      placement === 'bare'
+        ? supervisor
+        : placement === 'shared'
+          ? [TINI, '-s', '--', ...supervisor]
+          : ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', TINI, '-s', '--', ...supervisor];
+    const [name = '', value = ''] = this.#token.split('=');
+    // Nothing of the test's own Node reaches the supervisor.
+    this.process = spawn(file, rest, { env: { PATH: process.env['PATH'] ?? '', [name]: value, ...env }, stdio: 'pipe' });
+    this.process.stderr?.on('data', (text: Buffer) => (this.#stderr += text.toString()));
+  }
+
+  /** Collects the standard output; without this nobody reads it. */
+  reading(): this {
+    this.process.stdout?.on('data', (bytes: Buffer) => (this.#stdout = Buffer.concat([this.#stdout, bytes])));
+    return this;
+  }
+
+  get stdout(): Buffer {
+    return this.#stdout;
+  }
+
+  /** The supervisor's log lines, exact; what else was written to standard error is left out. */
+  get logs(): Log[] {
+    return this.#stderr
+      .split('\n')
+      .filter((line) => line.startsWith('{"component"'))
+      .map((line) => JSON.parse(line) as Log);
+  }
+
+  get errors(): string[] {
+    return this.logs.filter(({ level }) => level === 'error').map(({ msg }) => msg);
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  /** Settles when the command has printed this. */
+  async printed(text: string): Promise<void> {
+    await until(() => this.#stdout.includes(text), () => `no "${text}" in: ${this.#stdout.toString()}${this.#stderr}`);
+  }
+
+  async logged(text: string): Promise<void> {
+    await until(() => this.#stderr.includes(text), () => `no "${text}" in: ${this.#stderr}`);
+  }
+
+  /** Sends a signal to where the kubelet would send it: to the init, if there is one. */
+  signal(signal: NodeJS.Signals): void {
+    process.kill(this.initPid, signal);
+  }
+
+  /** The init's process id, else the supervisor's, as this test sees it. */
+  get initPid(): number {
+    const { pid = 0 } = this.process;
+    return this.#placement === 'container' ? (childrenOf(pid)[0] ?? 0) : pid;
+  }
+
+  get supervisorPid(): number {
+    return this.#placement === 'bare' ? this.initPid : (childrenOf(this.initPid)[0] ?? 0);
+  }
+
+  /** How it ended. */
+  async ended(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, 'exit');
+    return { code: this.process.exitCode, signal: this.process.signalCode };
+  }
+
+  /** 128+n for a signal: what a container runtime shows. */
+  async status(): Promise<number> {
+    const { code, signal } = await this.ended();
+    const numbers: Record<string, number> = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGKILL: 137, SIGTERM: 143 };
+    return code ?? numbers[signal ?? ''] ?? -1;
+  }
+
+  /** Command lines of what still runs of all that was started here. */
+  leftovers(): string[] {
+    return processIds().flatMap((pid) => {
+      const env = read(`/proc/${pid}/environ`).split('\0');
+      return env.includes(this.#token) ? [read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')] : [];
+    });
+  }
+}
+
+/** Awaits a condition; fails after 20 s, telling what it was about. */
+export async function until(condition: () => boolean, what: () => string): Promise<void> {
+  for (const end = Date.now() + 20_000; !condition(); ) {
+    if (Date.now() > end) throw new Error(what());
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export function childrenOf(pid: number): number[] {
+  return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter((text) => text !== '').map(Number);
+}
+
+/** Whether the process has a handler of its own for the signal. */
+export function handles(pid: number, number: number): boolean {
+  const mask = /SigCgt:\s*([0-9a-f]+)/.exec(read(`/proc/${pid}/status`))?.[1];
+  return mask !== undefined && ((BigInt(`0x${mask}`) >> BigInt(number - 1)) & 1n) === 1n;
+}
+
+const processIds = (): number[] => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return ''; // the process has gone
+  }
+}
