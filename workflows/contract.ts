@@ -53,8 +53,11 @@ export const RUNNER_CAUSES = [
 ] as const;
 export type RunnerCause = (typeof RUNNER_CAUSES)[number];
 
+/** Spelt out: what the compiler would infer is in a module that @temporalio/common does not export. */
+type KeywordKey = ReturnType<typeof defineSearchAttributeKey<'KEYWORD'>>;
+
 /** Search attributes (all Keyword). Register them once per namespace; `holdfast doctor` prints the commands. */
-export const SEARCH_ATTRIBUTES = {
+export const SEARCH_ATTRIBUTES: Readonly<Record<'phase' | 'set' | 'scope' | 'outcome' | 'cause' | 'name', KeywordKey>> = {
   phase: defineSearchAttributeKey('RunnerPhase', 'KEYWORD'),
   set: defineSearchAttributeKey('RunnerSet', 'KEYWORD'),
   scope: defineSearchAttributeKey('RunnerScope', 'KEYWORD'),
@@ -62,7 +65,7 @@ export const SEARCH_ATTRIBUTES = {
   cause: defineSearchAttributeKey('RunnerCause', 'KEYWORD'),
   /** The name at the CI server: how a webhook finds the workflow. */
   name: defineSearchAttributeKey('RunnerName', 'KEYWORD'),
-} as const;
+};
 
 /** Input of the `runner` workflow: one JSON object. Durations are strings such as `30s`, `10m`, `1h30m`. */
 export interface RunnerInput {
