@@ -1,0 +1,198 @@
+/** What becomes of every kind of child when it is stopped, and when it ends by itself: status, log lines, marker, time, nothing left. */
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { bundleSupervisor, PLACEMENTS, type Placement, SupervisedProcess } from '../support/supervisedProcess.ts';
+
+const bundle = bundleSupervisor();
+afterAll(() => bundle.remove());
+
+const GRACE_MS = 800;
+const CLEANUP_MS = 2500;
+/** A busy machine may take this long to run what is due, in ms. */
+const SLACK_MS = 3000;
+/** Seen from inside, after the command's end: every process there is. Shell builtins only, so that the list is not about itself. */
+const CENSUS = JSON.stringify(['sh', '-c', 'echo "reason=$HOLDFAST_STOP_REASON ours=$$,$PPID"; [ "$PPID" -gt 9 ] || for p in /proc/[0-9]*; do read -r line < "$p/stat" && echo "process $line"; done 2> /dev/null; echo census']);
+
+interface Marker {
+  exitCode: number;
+  signal: string | null;
+  reason: string | null;
+  startedAt: string | null;
+  endedAt: string;
+}
+
+function start(placement: Placement, script: string, options: readonly string[] = []) {
+  const folder = mkdtempSync(join(bundle.folder, 'run-'));
+  const path = join(folder, 'marker');
+  const supervised = new SupervisedProcess(bundle.file, placement, [
+    '--signal-timeout', `${GRACE_MS}ms`, '--cleanup-timeout', `${CLEANUP_MS}ms`, '--marker', path, '--cleanup-command', CENSUS, ...options, '--', 'sh', '-c', script,
+  ]).reading();
+  const marker = (): Marker => JSON.parse(readFileSync(path, 'utf8')) as Marker;
+  return { supervised, marker };
+}
+
+/** What the census saw besides init, supervisor and the census itself; zombies, too. */
+function strangers(printed: string): string[] {
+  const ours = ['1', ...(/ours=(\d+),(\d+)/.exec(printed)?.slice(1) ?? [])];
+  const seen = printed.split('\n').filter((line) => line.startsWith('process '));
+  expect(seen.length).toBeGreaterThanOrEqual(3);
+  return seen.filter((line) => !ours.includes(line.split(' ')[1] ?? ''));
+}
+
+const TICK = 'while :; do sleep 0.05; done';
+const INTERRUPT = (word: string) => `Entrypoint received interrupt: ${word}`;
+const GRACEFULLY = 'Process gracefully exited before 800ms grace period';
+const NOT = 'Process did not exit before 800ms grace period';
+
+interface Row {
+  child: string;
+  script: string;
+  status: number;
+  signal?: string;
+  ending: string;
+  options?: string[];
+  /** Sent once more, at once. */
+  twice?: boolean;
+  prints?: string;
+}
+
+const CHILDREN: Row[] = [
+  { child: 'exits in time', script: `trap "exit 7" TERM INT; echo up; ${TICK}`, status: 7, ending: GRACEFULLY },
+  { child: 'ignores SIGINT', script: `trap "" INT; echo up; sleep 77`, status: 143, signal: 'SIGTERM', ending: GRACEFULLY },
+  { child: 'ignores both', script: `trap "" INT TERM; echo up; sleep 77`, status: 137, signal: 'SIGKILL', ending: NOT },
+  { child: 'forks a grandchild that ignores signals', script: `sh -c 'trap "" TERM INT; echo up; sleep 77; :' & wait`, status: 143, signal: 'SIGTERM', ending: NOT },
+  { child: 'dies while its grandchild still saves', script: `sh -c 'trap "sleep 0.2; echo saved; exit" TERM; echo up; ${TICK}' & wait`, status: 143, signal: 'SIGTERM', ending: GRACEFULLY, prints: 'saved' },
+  { child: 'has a grandchild in a session of its own', script: `trap "exit 0" TERM; setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' & wait`, status: 0, ending: GRACEFULLY },
+  { child: 'has an orphan in a session of its own', script: `trap "exit 0" TERM; (setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' &); ${TICK}`, status: 0, ending: GRACEFULLY },
+  { child: 'drops its handler after the first signal', script: `trap "trap - TERM; stopped=1" TERM; echo up; while [ -z "$stopped" ]; do sleep 0.05; done; sleep 0.2; echo saved; exit 9`, status: 9, ending: GRACEFULLY, twice: true, prints: 'saved' },
+  { child: 'closes its output early', script: `trap "exit 5" TERM; echo up; exec >&-; ${TICK}`, status: 5, ending: GRACEFULLY, options: ['--mode', 'github'] },
+  { child: 'leaves a zombie', script: `(exit 3) & (sleep 0.1; echo up) & exec sleep 77`, status: 143, signal: 'SIGTERM', ending: GRACEFULLY },
+];
+
+describe.each(PLACEMENTS)('placement %s, SIGTERM, a child that', (placement) => {
+  test.each(CHILDREN)('$child', async ({ script, status, signal = null, ending, options = [], twice = false, prints }) => {
+    const { supervised, marker } = start(placement, script, options);
+    await supervised.printed('up');
+    const startMs = performance.now();
+    supervised.signal('SIGTERM');
+    if (twice) {
+      await supervised.logged('terminated');
+      supervised.signal('SIGTERM');
+    }
+    expect(await supervised.status()).toBe(status);
+    expect(performance.now() - startMs).toBeLessThan(GRACE_MS + CLEANUP_MS + SLACK_MS);
+    expect(supervised.errors).toEqual([INTERRUPT('terminated'), ...(twice ? [`${INTERRUPT('terminated')} (already stopping, not passed on)`] : []), ending]);
+    const { startedAt, endedAt, ...end } = marker();
+    expect(end).toEqual({ exitCode: status, signal, reason: 'cancelled' });
+    expect(Date.parse(endedAt)).toBeGreaterThanOrEqual(Date.parse(startedAt ?? ''));
+    await supervised.printed('census');
+    if (prints !== undefined) await supervised.printed(prints);
+    const printed = supervised.stdout.toString();
+    expect(printed).toContain('reason=cancelled');
+    if (placement === 'container') expect(strangers(printed)).toEqual([]);
+    expect(supervised.leftovers()).toEqual([]);
+  });
+});
+
+const placement = PLACEMENTS[0] ?? 'bare';
+const QUIET = `trap "" INT TERM QUIT HUP; echo up; sleep 77`;
+const PLAIN = `echo up; exec sleep 77`;
+
+describe('how it is stopped', () => {
+  test.each([
+    { by: 'SIGTERM', word: 'terminated', status: 143 },
+    { by: 'SIGINT', word: 'interrupt', status: 130 },
+    { by: 'SIGQUIT', word: 'quit', status: 131 },
+    { by: 'SIGHUP', word: 'hangup', status: 129 },
+  ] as const)('$by is passed on as it is, and its status comes back', async ({ by, word, status }) => {
+    const { supervised, marker } = start(placement, PLAIN);
+    await supervised.printed('up');
+    supervised.signal(by);
+    expect(await supervised.status()).toBe(status);
+    expect(supervised.errors).toEqual([INTERRUPT(word), GRACEFULLY]);
+    expect(marker()).toMatchObject({ exitCode: status, signal: by, reason: 'cancelled' });
+  });
+
+  test.each(['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP'] as const)('%s ignored: killed at the end of the grace', async (by) => {
+    const { supervised, marker } = start('bare', QUIET);
+    await supervised.printed('up');
+    supervised.signal(by);
+    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGKILL' });
+    expect(supervised.errors.at(-1)).toBe(NOT);
+    expect(marker()).toMatchObject({ exitCode: 137, signal: 'SIGKILL' });
+    expect(supervised.leftovers()).toEqual([]);
+  });
+
+  test('a parent that waits sees the signal itself, SIGQUIT excepted', async () => {
+    const term = start('bare', PLAIN);
+    const quit = start('bare', PLAIN);
+    await Promise.all([term.supervised.printed('up'), quit.supervised.printed('up')]);
+    term.supervised.signal('SIGTERM');
+    quit.supervised.signal('SIGQUIT');
+    expect(await term.supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+    expect(await quit.supervised.ended()).toEqual({ code: 131, signal: null });
+  });
+
+  test('a second signal of another kind is swallowed, too', async () => {
+    const { supervised } = start(placement, `trap "sleep 0.3; exit 4" TERM; trap "exit 9" INT; echo up; ${TICK}`);
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    await supervised.logged('terminated');
+    supervised.signal('SIGINT');
+    expect(await supervised.status()).toBe(4);
+    expect(supervised.errors).toEqual([INTERRUPT('terminated'), `${INTERRUPT('interrupt')} (already stopping, not passed on)`, GRACEFULLY]);
+  });
+
+  test('stop.signals: a sequence of signals instead', async () => {
+    const { supervised } = start(placement, `trap "echo got-int" INT; trap "echo got-term; exit 6" TERM; echo up; ${TICK}`, ['--stop-signals', 'SIGINT,SIGTERM@200ms']);
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(6);
+    expect(supervised.stdout.toString()).toMatch(/got-int\n[^]*got-term\n/);
+  });
+});
+
+describe('timeout', () => {
+  test('SIGINT, and status 127 whatever the command says', async () => {
+    const { supervised, marker } = start(placement, `trap "exit 0" INT; echo up; ${TICK}`, ['--timeout', '600ms']);
+    expect(await supervised.status()).toBe(127);
+    expect(supervised.errors).toEqual(['Process did not finish before 600ms timeout', GRACEFULLY]);
+    expect(marker()).toMatchObject({ exitCode: 127, signal: null, reason: 'timeout' });
+    expect(supervised.stdout.toString()).toContain('reason=timeout');
+  });
+
+  test('then SIGKILL', async () => {
+    const { supervised, marker } = start(placement, `trap "" INT; echo up; sleep 77`, ['--timeout', '600ms']);
+    expect(await supervised.status()).toBe(127);
+    expect(supervised.errors).toEqual(['Process did not finish before 600ms timeout', NOT]);
+    expect(marker()).toMatchObject({ exitCode: 127, signal: 'SIGKILL', reason: 'timeout' });
+  });
+});
+
+describe('by itself', () => {
+  test.each([
+    { what: 'the status', script: 'exit 42', status: 42, signal: null },
+    { what: 'success', script: 'echo out', status: 0, signal: null },
+    { what: 'a kill from elsewhere (out of memory)', script: 'kill -9 $$', status: 137, signal: 'SIGKILL' },
+    { what: 'an abort', script: 'kill -6 $$', status: 134, signal: 'SIGABRT' },
+  ])('$what', async ({ script, status, signal }) => {
+    const { supervised, marker } = start(placement, script);
+    expect(await supervised.status()).toBe(status);
+    expect(supervised.logs).toEqual([]);
+    expect(marker()).toMatchObject({ exitCode: status, signal, reason: null });
+  });
+
+  test('what it leaves behind goes at once', async () => {
+    const { supervised } = start('bare', `setsid sh -c 'trap "" TERM; echo up; sleep 77; :' & while [ -z "$(cat /proc/$!/cmdline | tr -d '\\0')" ]; do :; done; sleep 0.2; exit 0`);
+    expect(await supervised.status()).toBe(0);
+    expect(supervised.leftovers()).toEqual([]);
+  });
+
+  test('a command that cannot be started', async () => {
+    const supervised = new SupervisedProcess(bundle.file, placement, ['--marker', join(bundle.folder, 'none'), '--', '/no/such/command']).reading();
+    expect(await supervised.status()).toBe(127);
+    expect(supervised.errors).toEqual(['Could not start the process: spawn /no/such/command ENOENT']);
+    expect(JSON.parse(readFileSync(join(bundle.folder, 'none'), 'utf8'))).toMatchObject({ exitCode: 127, signal: null, reason: null, startedAt: null });
+  });
+});
