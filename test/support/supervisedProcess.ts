@@ -34,9 +34,11 @@ export function bundleSupervisor(): { file: string; folder: string; remove(): vo
 /** A supervisor under test, with its command's output and its own log lines. */
 export class SupervisedProcess {
   readonly process: ChildProcess;
+  /** When it has ended and all its output has been read. */
+  readonly closed: Promise<unknown>;
   readonly #token = `HOLDFAST_TEST_TOKEN=${process.pid}-${Math.random()}`;
   readonly #placement: Placement;
-  #stdout = Buffer.alloc(0);
+  readonly #stdout: Buffer[] = [];
   #stderr = '';
 
   constructor(bundle: string, placement: Placement, args: readonly string[], env: Record<string, string> = {}) {
@@ -51,17 +53,18 @@ export class SupervisedProcess {
     const [name = '', value = ''] = this.#token.split('=');
     // Nothing of the test's own Node reaches the supervisor.
     this.process = spawn(file, rest, { env: { PATH: process.env['PATH'] ?? '', [name]: value, ...env }, stdio: 'pipe' });
+    this.closed = once(this.process, 'close');
     this.process.stderr?.on('data', (text: Buffer) => (this.#stderr += text.toString()));
   }
 
   /** Collects the standard output; without this nobody reads it. */
   reading(): this {
-    this.process.stdout?.on('data', (bytes: Buffer) => (this.#stdout = Buffer.concat([this.#stdout, bytes])));
+    this.process.stdout?.on('data', (bytes: Buffer) => this.#stdout.push(bytes));
     return this;
   }
 
   get stdout(): Buffer {
-    return this.#stdout;
+    return Buffer.concat(this.#stdout);
   }
 
   /** The supervisor's log lines, exact; what else was written to standard error is left out. */
@@ -82,7 +85,7 @@ export class SupervisedProcess {
 
   /** Settles when the command has printed this. */
   async printed(text: string): Promise<void> {
-    await until(() => this.#stdout.includes(text), () => `no "${text}" in: ${this.#stdout.toString()}${this.#stderr}`);
+    await until(() => this.stdout.includes(text), () => `no "${text}" in: ${this.stdout.toString()}${this.#stderr}`);
   }
 
   async logged(text: string): Promise<void> {

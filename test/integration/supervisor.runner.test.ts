@@ -1,0 +1,183 @@
+/** GitHub's runner under the supervisor: its output, its job hooks, and what the kubelet's probes see of it. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { bundleSupervisor, SupervisedProcess } from '../support/supervisedProcess.ts';
+
+const bundle = bundleSupervisor();
+const running: SupervisedProcess[] = [];
+afterEach(async () => {
+  for (const supervised of running.splice(0)) {
+    if (supervised.process.exitCode === null && supervised.process.signalCode === null) supervised.process.kill('SIGKILL');
+    await supervised.ended();
+  }
+});
+afterAll(() => bundle.remove());
+
+/** Prints and runs what the test tells it to, line by line. */
+const OBEDIENT = 'while read -r line; do eval "$line"; done';
+const LISTENING = 'echo "2026-01-02 03:04:05Z: Listening for Jobs"';
+const STARTED = 'echo "2026-01-02 03:04:05Z: Running job: build"';
+const ENDED = 'echo "2026-01-02 03:04:05Z: Job build completed with result: Succeeded"';
+const HOOK = (when: 'STARTED' | 'COMPLETED'): string => `bash -e "$ACTIONS_RUNNER_HOOK_JOB_${when}"; echo "hook status $?"`;
+
+function start(args: readonly string[], env: Record<string, string> = {}): SupervisedProcess {
+  const supervised = new SupervisedProcess(bundle.file, 'bare', args, env);
+  running.push(supervised);
+  return supervised;
+}
+
+async function runner(options: readonly string[] = [], env: Record<string, string> = {}) {
+  const supervised = start(['--mode', 'github', '--probe-port', '0', '--probe-host', '127.0.0.1', '--signal-timeout', '500ms', ...options, '--', 'sh', '-c', OBEDIENT], env).reading();
+  await supervised.logged('Probes listen on port');
+  const port = Number(/port (\d+)/.exec(supervised.stderr)?.[1]);
+  const probe = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+  const state = async (): Promise<string> => `startup ${await probe('/startup')} ready ${await probe('/ready')}`;
+  const tell = (line: string): void => void supervised.process.stdin?.write(`${line}\n`);
+  /** Awaits a state; the test's own time limit ends it. */
+  const becomes = async (wanted: string): Promise<void> => {
+    for (const end = Date.now() + 10_000; (await state()) !== wanted; ) {
+      if (Date.now() > end) expect(await state()).toBe(wanted);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  return { supervised, port, probe, state, tell, becomes };
+}
+
+const REGISTERING = 'startup 503 ready 503';
+const IDLE = 'startup 200 ready 200';
+const BUSY = 'startup 200 ready 503';
+
+describe('online and busy', () => {
+  test('by the log', async () => {
+    const { tell, state, becomes, probe } = await runner();
+    expect(await state()).toBe(REGISTERING);
+    expect(await probe('/live')).toBe(200);
+    expect(await probe('/')).toBe(404);
+    tell(LISTENING);
+    await becomes(IDLE);
+    tell(STARTED);
+    await becomes(BUSY);
+    tell(ENDED);
+    await becomes(IDLE);
+  });
+
+  test('by the hooks, where the log does not tell', async () => {
+    const { tell, becomes } = await runner();
+    tell(LISTENING);
+    await becomes(IDLE);
+    tell(HOOK('STARTED'));
+    await becomes(BUSY);
+    tell(HOOK('COMPLETED'));
+    await becomes(IDLE);
+  });
+
+  test('the hook at the job\'s end does not make it idle before the log says so', async () => {
+    const { tell, becomes, state, supervised } = await runner();
+    tell(LISTENING);
+    tell(STARTED);
+    await becomes(BUSY);
+    tell(HOOK('COMPLETED'));
+    await supervised.printed('hook status 0');
+    const states = new Set<string>();
+    for (const end = Date.now() + 800; Date.now() < end; ) states.add(await state()); // longer than the hooks' file is looked at
+    expect([...states]).toEqual([BUSY]);
+    tell(ENDED);
+    await becomes(IDLE);
+  });
+
+  test('the user\'s own hooks run, and their failure is theirs to tell', async () => {
+    const folder = mkdtempSync(join(bundle.folder, 'hooks-'));
+    writeFileSync(join(folder, "it's started.sh"), 'echo "own started in $(dirname "$0")"\n');
+    writeFileSync(join(folder, 'completed.sh'), 'false\necho unreachable\n');
+    const { tell, becomes, supervised } = await runner([], { ACTIONS_RUNNER_HOOK_JOB_STARTED: join(folder, "it's started.sh"), ACTIONS_RUNNER_HOOK_JOB_COMPLETED: join(folder, 'completed.sh') });
+    tell(LISTENING);
+    tell(HOOK('STARTED'));
+    await becomes(BUSY);
+    tell(HOOK('COMPLETED'));
+    await becomes(IDLE);
+    await supervised.printed('hook status 1');
+    expect(supervised.stdout.toString()).toContain(`own started in ${folder}\nhook status 0\n`);
+    expect(supervised.stdout.toString()).not.toContain('unreachable');
+  });
+
+  test('an idle runner is not drained but stopped', async () => {
+    const { tell, becomes, supervised } = await runner(['--on-term', 'drain', '--drain-timeout', '1h']);
+    tell(LISTENING);
+    await becomes(IDLE);
+    supervised.signal('SIGTERM');
+    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+  });
+
+  test('a busy one is drained, and stopped when its job is over and reported', async () => {
+    const { tell, becomes, supervised } = await runner(['--on-term', 'drain', '--drain-timeout', '1h']);
+    tell(LISTENING);
+    tell(STARTED);
+    await becomes(BUSY);
+    supervised.signal('SIGTERM');
+    await supervised.logged('may finish');
+    tell(ENDED);
+    const startMs = performance.now();
+    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+    expect(performance.now() - startMs).toBeGreaterThan(4000);
+  });
+});
+
+describe('probes', () => {
+  test('a command without a CI server is up from its start, and busy for its whole life', async () => {
+    const supervised = start(['--probe-port', '0', '--probe-host', '127.0.0.1', '--', 'sh', '-c', 'echo up; exec sleep 77']).reading();
+    await supervised.printed('up');
+    const port = /port (\d+)/.exec(supervised.stderr)?.[1];
+    const status = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+    expect([await status('/startup'), await status('/ready'), await status('/live')]).toEqual([200, 503, 200]);
+  });
+
+  test('slow clients do not keep the kubelet from its answer', async () => {
+    const { port, probe, tell, becomes } = await runner();
+    tell(LISTENING);
+    await becomes(IDLE);
+    const slow: Socket[] = [];
+    for (let i = 0; i < 100; i++) {
+      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+      await once(socket, 'connect');
+      socket.write('GET /ready HT');
+      slow.push(socket);
+    }
+    const startMs = performance.now();
+    expect(await probe('/ready')).toBe(200);
+    expect(performance.now() - startMs).toBeLessThan(1000);
+    await Promise.all(slow.map((socket) => (socket.closed ? undefined : once(socket, 'close')))); // none is kept
+  });
+
+  test('a port that is taken: it does not start', async () => {
+    const { port } = await runner();
+    const second = start(['--probe-port', String(port), '--probe-host', '127.0.0.1', '--', 'true']);
+    expect(await second.status()).toBe(127);
+    expect(second.errors[0]).toMatch(/^Could not start the process: listen EADDRINUSE/);
+  });
+});
+
+describe('output', () => {
+  test('passes byte for byte, to a reader that starts late, the unfinished last line included', async () => {
+    const path = join(mkdtempSync(join(bundle.folder, 'out-')), 'bytes');
+    const bytes = Buffer.alloc(3_000_001, 'x');
+    for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 7919 + (i >> 8)) % 256;
+    writeFileSync(path, bytes);
+    const supervised = start(['--mode', 'github', '--', 'sh', '-c', `echo begin >&2; cat ${path}; printf last`]);
+    await supervised.logged('begin');
+    supervised.reading();
+    expect(await supervised.status()).toBe(0);
+    await supervised.closed;
+    expect(supervised.stdout.length).toBe(bytes.length + 4);
+    expect(supervised.stdout.equals(Buffer.concat([bytes, Buffer.from('last')]))).toBe(true);
+  });
+
+  test('a job that goes on holding the pipe does not hold up the end', async () => {
+    const supervised = start(['--mode', 'github', '--', 'sh', '-c', 'setsid sleep 77 & echo done']).reading();
+    expect(await supervised.status()).toBe(0);
+    expect(supervised.stdout.toString()).toBe('done\n');
+    expect(supervised.leftovers()).toEqual([]);
+  });
+});

@@ -1,0 +1,201 @@
+/** The supervisor before, beside and after its command: early and late signals, reasons, drains, budgets that hold, priorities. */
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { bundleSupervisor, childrenOf, handles, PLACEMENTS, SupervisedProcess, until } from '../support/supervisedProcess.ts';
+
+const bundle = bundleSupervisor();
+afterAll(() => bundle.remove());
+
+const TICK = 'while :; do sleep 0.05; done';
+const folder = (): string => mkdtempSync(join(bundle.folder, 'run-'));
+const run = (args: readonly string[], env?: Record<string, string>): SupervisedProcess => new SupervisedProcess(bundle.file, 'bare', args, env);
+const marker = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
+
+describe('a signal', () => {
+  test('before the command has started: it never starts', async () => {
+    const dir = folder();
+    const path = join(dir, 'marker');
+    // Holds the preparations up: opening it to write waits for a reader.
+    expect(spawnSync('mkfifo', [join(dir, 'jobs')]).status).toBe(0);
+    const supervised = run(['--mode', 'github', '--run-dir', dir, '--marker', path, '--', 'sh', '-c', 'echo ran']).reading();
+    await until(() => handles(supervised.supervisorPid, 1), () => 'no handlers');
+    supervised.signal('SIGTERM');
+    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+    expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated']);
+    expect(marker(path)).toMatchObject({ exitCode: 143, signal: null, reason: 'cancelled', startedAt: null });
+    expect(supervised.stdout.toString()).toBe('');
+  });
+
+  test('after it has ended: cleanup goes on, the status stays', async () => {
+    const supervised = run(['--cleanup-command', '["sh","-c","echo cleaning $HOLDFAST_EXIT_CODE; sleep 0.3; echo cleaned"]', '--', 'sh', '-c', 'exit 3']).reading();
+    await supervised.printed('cleaning 3');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(3);
+    expect(supervised.stdout.toString()).toContain('cleaned');
+    expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated (the process has ended already)']);
+  });
+
+  test.each(['SIGUSR1', 'SIGUSR2'] as const)('%s goes to the command and ends nothing', async (signal) => {
+    const supervised = run(['--', 'sh', '-c', `trap "echo got it; exit 0" USR1 USR2; echo up; ${TICK}`]).reading();
+    await supervised.printed('up');
+    supervised.signal(signal);
+    await supervised.printed('got it');
+    expect(await supervised.status()).toBe(0);
+    expect(supervised.stderr).toBe('');
+  });
+});
+
+describe('the reason', () => {
+  test('is in the file before the signal comes, as somebody outside stated it', async () => {
+    const dir = folder();
+    writeFileSync(join(dir, 'stated'), 'superseded');
+    const supervised = run(['--stop-reason-from', join(dir, 'stated'), '--marker', join(dir, 'marker'), '--', 'sh', '-c', `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 0' TERM; echo up; ${TICK}`]).reading();
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(0);
+    expect(supervised.stdout.toString()).toContain('why: superseded');
+    expect(marker(join(dir, 'marker'))).toMatchObject({ reason: 'superseded' });
+  });
+
+  test('checkpoint: evicted, never cancelled; attempt and state folder reach the command', async () => {
+    const dir = folder();
+    const script = `trap 'echo 7 > "$HOLDFAST_STATE_DIR/step"; exit 143' TERM; echo "attempt $HOLDFAST_ATTEMPT"; ${TICK}`;
+    const supervised = run(['--on-term', 'checkpoint', '--state-dir', join(dir, 'state'), '--attempt', '2', '--marker', join(dir, 'marker'), '--', 'sh', '-c', script]).reading();
+    await supervised.printed('attempt 2');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(143);
+    expect(marker(join(dir, 'marker'))).toMatchObject({ exitCode: 143, reason: 'evicted' });
+    expect(readFileSync(join(dir, 'state/step'), 'utf8')).toBe('7\n');
+  });
+
+  test('the termination message says the same as the marker', async () => {
+    const dir = folder();
+    writeFileSync(join(dir, 'message'), '');
+    const supervised = run(['--termination-log', join(dir, 'message'), '--marker', join(dir, 'marker'), '--', 'sh', '-c', 'exit 9']);
+    expect(await supervised.status()).toBe(9);
+    expect(readFileSync(join(dir, 'message'), 'utf8')).toBe(readFileSync(join(dir, 'marker'), 'utf8'));
+  });
+});
+
+describe('drain', () => {
+  const drain = (timeout: string, script: string): SupervisedProcess => run(['--on-term', 'drain', '--drain-timeout', timeout, '--signal-timeout', '500ms', '--', 'sh', '-c', script]).reading();
+
+  test('the command finishes in time', async () => {
+    const supervised = drain('10s', 'trap "echo interrupted" TERM INT; echo up; sleep 0.4; echo finished; exit 0');
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    await supervised.logged('terminated');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(0);
+    expect(supervised.stdout.toString()).toBe('up\nfinished\n');
+    expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated', 'Entrypoint received interrupt: terminated (already draining)']);
+  });
+
+  test('it does not', async () => {
+    const supervised = drain('300ms', 'echo up; exec sleep 77');
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+    expect(supervised.errors.slice(1)).toEqual(['Process did not finish before 300ms drain timeout', 'Process gracefully exited before 500ms grace period']);
+  });
+});
+
+describe('the budget holds', () => {
+  const budget = ['--signal-timeout', '300ms', '--cleanup-timeout', '1s'];
+  const within = async (supervised: SupervisedProcess, ms: number): Promise<void> => {
+    const startMs = performance.now();
+    supervised.signal('SIGTERM');
+    await supervised.ended();
+    expect(performance.now() - startMs).toBeLessThan(ms);
+    expect(supervised.leftovers()).toEqual([]);
+  };
+
+  test('when cleanup does not end', async () => {
+    const supervised = run([...budget, '--cleanup-command', '["sh","-c","trap : TERM INT; while :; do sleep 1; done"]', '--', 'sh', '-c', 'echo up; exec sleep 77']).reading();
+    await supervised.printed('up');
+    await within(supervised, 4000);
+    expect(supervised.errors).toContain('Cleanup did not finish before 1s cleanup timeout');
+    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+  });
+
+  test('when the termination message cannot be written to its end', async () => {
+    const dir = folder();
+    expect(spawnSync('mkfifo', [join(dir, 'message')]).status).toBe(0);
+    const supervised = run([...budget, '--termination-log', join(dir, 'message'), '--', 'sh', '-c', `trap "exit 0" TERM; echo up; ${TICK}`]).reading();
+    await supervised.printed('up');
+    await within(supervised, 4000);
+    expect(supervised.errors.at(-1)).toBe('Could not finish before the end of the budget');
+  });
+
+  test('when nobody reads the output', async () => {
+    const supervised = run([...budget, '--mode', 'github', '--', 'sh', '-c', 'trap "" TERM; echo up >&2; while :; do echo "0123456789012345678901234567890123456789"; done']);
+    await supervised.logged('up');
+    await within(supervised, 5000);
+  });
+
+  test('when every core is busy: the signal is handled at once', async () => {
+    const hogs = availableParallelism() * 3;
+    const supervised = run([...budget, '--', 'sh', '-c', `for i in $(seq ${hogs}); do (while :; do :; done) & done; echo up; wait`]).reading();
+    await supervised.printed('up');
+    await within(supervised, 1000);
+    expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated', 'Process gracefully exited before 300ms grace period']);
+  });
+});
+
+test('the command and what it starts run at nice 5, the supervisor does not', async () => {
+  const supervised = run(['--', 'sh', '-c', 'sleep 77 & echo up; wait']).reading();
+  await supervised.printed('up');
+  const nice = (pid: number): number => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[16]);
+  const [child = 0] = childrenOf(supervised.supervisorPid);
+  const own = nice(supervised.supervisorPid);
+  expect([nice(child), nice(childrenOf(child)[0] ?? 0)]).toEqual([Math.max(own, 5), Math.max(own, 5)]);
+  expect(own).toBeLessThan(5);
+  supervised.signal('SIGTERM');
+  await supervised.ended();
+});
+
+describe.each(PLACEMENTS.filter((placement) => placement !== 'container'))('placement %s: in a PID namespace shared with others', (placement) => {
+  test('nothing of theirs is killed', async () => {
+    const stranger = spawn('sleep', ['77'], { stdio: 'ignore', detached: true });
+    const sibling = spawn('sleep', ['77'], { stdio: 'ignore' });
+    const supervised = new SupervisedProcess(bundle.file, placement, ['--signal-timeout', '200ms', '--pid1', '1', '--', 'sh', '-c', 'trap "" TERM; echo up; sleep 77']).reading();
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(137);
+    expect(supervised.leftovers()).toEqual([]);
+    for (const other of [stranger, sibling]) {
+      expect([other.exitCode, other.signalCode]).toEqual([null, null]);
+      other.kill('SIGKILL');
+    }
+  });
+});
+
+test.each(PLACEMENTS.filter((placement) => placement !== 'bare'))('placement %s: an orphan that has made a session and wiped its environment goes, too', async (placement) => {
+  const script = `trap "exit 0" TERM; (setsid env -i /bin/sh -c 'trap "" TERM; echo up; while :; do /bin/sleep 0.077; done' &); ${TICK}`;
+  const supervised = new SupervisedProcess(bundle.file, placement, ['--', 'sh', '-c', script]).reading();
+  await supervised.printed('up');
+  const hidden = (): number => Number(spawnSync('sh', ['-c', 'ps -eo args | grep -c "while :; do /bin/slee[p] 0.077"'], { encoding: 'utf8' }).stdout);
+  expect(hidden()).toBeGreaterThan(0);
+  supervised.signal('SIGTERM');
+  expect(await supervised.status()).toBe(0);
+  expect(hidden()).toBe(0);
+});
+
+test('the command sees its own variables only', async () => {
+  const supervised = run(['--', 'sh', '-c', 'echo "[$HOLDFAST_TIMEOUT][$FOO][$HOLDFAST_CHILD_ENV_FOO][$BAR]"'], { HOLDFAST_TIMEOUT: '1h', HOLDFAST_CHILD_ENV_FOO: 'foo', BAR: 'bar' }).reading();
+  expect(await supervised.status()).toBe(0);
+  expect(supervised.stdout.toString()).toBe('[][foo][][bar]\n');
+});
+
+test('options that are wrong are all told, with status 127', async () => {
+  const supervised = run(['--timeout', 'soon', '--on-term', 'maybe', '--']);
+  expect(await supervised.status()).toBe(127);
+  expect(supervised.errors).toEqual([
+    'Could not start the process: nothing to run: supervisor [options] -- COMMAND [ARGUMENTS]',
+    'Could not start the process: --timeout (HOLDFAST_TIMEOUT): "soon" is not a duration such as 30s, 10m or 1h30m',
+    'Could not start the process: --on-term (HOLDFAST_ON_TERM): "maybe" is none of drain, stop, checkpoint',
+  ]);
+});
