@@ -81,14 +81,15 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   return options;
 }
 
-/** Our options end at `--`, or at the first word that is none: the command's own options are never ours. */
+/** Our options end at `--`; where the first word is none of ours, there are none: the command's own options are never ours. */
 function split(argv: readonly string[]): { flags: Record<string, string | boolean | undefined>; command: readonly string[] } {
+  if (argv[0] !== undefined && !argv[0].startsWith('-')) return { flags: {}, command: argv };
   const dashes = argv.indexOf('--');
-  const end = dashes >= 0 ? dashes : argv[0]?.startsWith('-') ? argv.length : 0;
+  const end = dashes >= 0 ? dashes : argv.length;
   const types = Object.fromEntries(SETTINGS.map(({ flag }) => [flag, { type: 'string' as const }]));
   try {
     const { values } = parseArgs({ args: argv.slice(0, end), options: { ...types, help: { type: 'boolean', short: 'h' } }, strict: true });
-    return { flags: values, command: argv.slice(dashes >= 0 ? dashes + 1 : end) };
+    return { flags: values, command: argv.slice(end + 1) };
   } catch (error) {
     throw new UsageError([(error as Error).message]);
   }

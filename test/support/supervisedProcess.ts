@@ -39,6 +39,7 @@ export class SupervisedProcess {
   readonly #token = `HOLDFAST_TEST_TOKEN=${process.pid}-${Math.random()}`;
   readonly #placement: Placement;
   readonly #stdout: Buffer[] = [];
+  #reads = false;
   #stderr = '';
 
   constructor(bundle: string, placement: Placement, args: readonly string[], env: Record<string, string> = {}) {
@@ -59,6 +60,7 @@ export class SupervisedProcess {
 
   /** Collects the standard output; without this nobody reads it. */
   reading(): this {
+    this.#reads = true;
     this.process.stdout?.on('data', (bytes: Buffer) => this.#stdout.push(bytes));
     return this;
   }
@@ -110,6 +112,7 @@ export class SupervisedProcess {
   /** How it ended. */
   async ended(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, 'exit');
+    if (!this.#reads) this.process.stdout?.destroy(); // else it would keep the test's own process
     return { code: this.process.exitCode, signal: this.process.signalCode };
   }
 

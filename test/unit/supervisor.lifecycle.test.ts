@@ -1,0 +1,253 @@
+import { describe, expect, test } from '@jest/globals';
+import type { SupervisorAction } from '../../supervisor/actions.ts';
+import type { StoppingSignal, SupervisorEvent } from '../../supervisor/events.ts';
+import { INITIAL_STATE, type LifecycleState, step } from '../../supervisor/lifecycle.ts';
+import type { Plan } from '../../supervisor/plan.ts';
+import type { StopReason } from '../../supervisor/stopReason.ts';
+
+const PLAN: Plan = { timeoutMs: 4 * 3_600_000, signalTimeoutMs: 1_800_000, cleanupTimeoutMs: 60_000, drainTimeoutMs: 600_000, onTerm: 'stop', stopSignals: [], cleanup: false };
+
+/** One word or two per action, so that a row can be read. */
+function brief(action: SupervisorAction): string {
+  switch (action.kind) {
+    case 'log':
+      return action.level === 'error' ? action.msg : `(${action.msg})`;
+    case 'startTimer':
+      return `timer ${action.name} ${action.ms}`;
+    case 'stopTimers':
+      return `no timers${action.except.map((name) => ` but ${name}`).join('')}`;
+    case 'tellReason':
+      return `tell ${action.reason}`;
+    case 'signalGroup':
+    case 'signalChild':
+      return `${action.kind} ${action.signal}`;
+    case 'record':
+    case 'cleanup':
+      return `${action.kind} ${action.verdict.exitCode} ${action.verdict.signal} ${action.verdict.reason}`;
+    case 'exit':
+    case 'abandon':
+      return `${action.kind} ${action.status.kind === 'code' ? action.status.code : action.status.signal}${'unrecorded' in action ? ` unrecorded ${action.unrecorded?.exitCode}` : ''}`;
+    case 'spawn':
+    case 'awaitGroup':
+    case 'sweep':
+      return action.kind;
+  }
+}
+
+function play(events: readonly SupervisorEvent[], plan: Partial<Plan> = {}): { state: LifecycleState; did: string[][] } {
+  let state = INITIAL_STATE;
+  const did = events.map((event) => {
+    const next = step(state, event, { ...PLAN, ...plan });
+    state = next.state;
+    return next.actions.map(brief);
+  });
+  return { state, did };
+}
+
+const ready: SupervisorEvent = { kind: 'ready' };
+const spawned: SupervisorEvent = { kind: 'spawned' };
+const signal = (name: StoppingSignal, more: { stated?: StopReason; idle?: boolean } = {}): SupervisorEvent => ({ kind: 'stopSignal', signal: name, idle: false, ...more });
+const timer = (name: (SupervisorEvent & { kind: 'timer' })['name']): SupervisorEvent => ({ kind: 'timer', name });
+const exited = (code: number | null, by: NodeJS.Signals | null = null): SupervisorEvent => ({ kind: 'childExited', end: { code, signal: by } });
+const empty: SupervisorEvent = { kind: 'groupEmpty' };
+const swept: SupervisorEvent = { kind: 'swept' };
+const recorded: SupervisorEvent = { kind: 'recorded' };
+
+const STOPPED = (reason: string, name: string): string[] => ['no timers', `tell ${reason}`, `signalGroup ${name}`, 'timer grace 1800000', 'timer deadMan 1860000'];
+const SWEEP = ['no timers but deadMan', 'sweep'];
+const EXIT = (how: string): string[] => ['no timers but deadMan', `exit ${how}`];
+
+describe('a life, step by step', () => {
+  test.each<{ what: string; events: SupervisorEvent[]; did: string[][]; plan?: Partial<Plan> }>([
+    {
+      what: 'ends by itself',
+      events: [ready, spawned, exited(3), swept, recorded],
+      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...SWEEP], ['record 3 null null'], EXIT('3')],
+    },
+    {
+      what: 'without a timeout none is set',
+      events: [ready, spawned],
+      plan: { timeoutMs: undefined as never },
+      did: [['spawn'], []],
+    },
+    {
+      what: 'killed by somebody else',
+      events: [ready, spawned, exited(null, 'SIGKILL'), swept, recorded],
+      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...SWEEP], ['record 137 SIGKILL null'], EXIT('SIGKILL')],
+    },
+    {
+      what: 'cannot start',
+      events: [ready, { kind: 'startFailed', message: 'ENOENT' }, recorded],
+      did: [['spawn'], ['Could not start the process: ENOENT', 'timer deadMan 60000', 'record 127 null null'], EXIT('127')],
+    },
+    {
+      what: 'signal before the start: the start that comes after it does nothing',
+      events: [signal('SIGTERM'), ready, spawned, recorded],
+      did: [['Entrypoint received interrupt: terminated', 'timer deadMan 60000', 'record 143 null cancelled'], [], [], EXIT('SIGTERM')],
+    },
+    {
+      what: 'SIGQUIT before the start',
+      events: [signal('SIGQUIT'), recorded],
+      did: [['Entrypoint received interrupt: quit', 'timer deadMan 60000', 'record 131 null cancelled'], EXIT('131')],
+    },
+    {
+      what: 'timeout, in time',
+      events: [ready, spawned, timer('timeout'), exited(0), empty, swept, recorded],
+      did: [['spawn'], ['timer timeout 14400000'], ['Process did not finish before 4h0m0s timeout', ...STOPPED('timeout', 'SIGINT')], ['awaitGroup'], ['Process gracefully exited before 30m0s grace period', ...SWEEP], ['record 127 null timeout'], EXIT('127')],
+    },
+    {
+      what: 'timeout, not in time',
+      events: [ready, spawned, timer('timeout'), timer('grace'), exited(null, 'SIGKILL'), swept, recorded],
+      did: [['spawn'], ['timer timeout 14400000'], ['Process did not finish before 4h0m0s timeout', ...STOPPED('timeout', 'SIGINT')], ['Process did not exit before 30m0s grace period', ...SWEEP], [], ['record 127 SIGKILL timeout'], EXIT('127')],
+    },
+    {
+      what: 'swept before the child is reaped: looks again',
+      events: [ready, spawned, signal('SIGTERM'), timer('grace'), swept, exited(null, 'SIGKILL'), swept],
+      did: [['spawn'], ['timer timeout 14400000'], ['Entrypoint received interrupt: terminated', ...STOPPED('cancelled', 'SIGTERM')], ['Process did not exit before 30m0s grace period', ...SWEEP], ['sweep'], [], ['record 137 SIGKILL cancelled']],
+    },
+    {
+      what: 'the child is gone, its group is not: the grace runs on, then all are killed; the status is still the child\'s',
+      events: [ready, spawned, signal('SIGTERM'), exited(5), timer('grace'), swept],
+      did: [['spawn'], ['timer timeout 14400000'], ['Entrypoint received interrupt: terminated', ...STOPPED('cancelled', 'SIGTERM')], ['awaitGroup'], ['Process did not exit before 30m0s grace period', ...SWEEP], ['record 5 null cancelled']],
+    },
+    {
+      what: 'signals are passed on once',
+      events: [ready, spawned, signal('SIGINT'), signal('SIGINT'), signal('SIGTERM'), timer('timeout')],
+      did: [['spawn'], ['timer timeout 14400000'], ['Entrypoint received interrupt: interrupt', ...STOPPED('cancelled', 'SIGINT')], ['Entrypoint received interrupt: interrupt (already stopping, not passed on)'], ['Entrypoint received interrupt: terminated (already stopping, not passed on)'], []],
+    },
+    {
+      what: 'stop.signals names a sequence',
+      events: [ready, spawned, signal('SIGTERM'), timer('signal1'), exited(0), empty, timer('signal1')],
+      plan: { stopSignals: [{ signal: 'SIGINT', afterMs: 0 }, { signal: 'SIGTERM', afterMs: 5000 }] },
+      did: [
+        ['spawn'], ['timer timeout 14400000'],
+        ['Entrypoint received interrupt: terminated', 'no timers', 'tell cancelled', 'signalGroup SIGINT', 'timer signal1 5000', 'timer grace 1800000', 'timer deadMan 1860000'],
+        ['signalGroup SIGTERM'], ['awaitGroup'], ['Process gracefully exited before 30m0s grace period', ...SWEEP], [],
+      ],
+    },
+    {
+      what: 'cleanup runs after the marker, within its time',
+      events: [ready, spawned, exited(1), swept, recorded, signal('SIGTERM'), { kind: 'cleanupEnded' }],
+      plan: { cleanup: true },
+      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...SWEEP], ['record 1 null null'], ['timer cleanup 60000', 'cleanup 1 null null'], ['Entrypoint received interrupt: terminated (the process has ended already)'], EXIT('1')],
+    },
+    {
+      what: 'cleanup that does not end',
+      events: [ready, spawned, exited(0), swept, recorded, timer('cleanup')],
+      plan: { cleanup: true },
+      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...SWEEP], ['record 0 null null'], ['timer cleanup 60000', 'cleanup 0 null null'], ['Cleanup did not finish before 1m0s cleanup timeout', ...EXIT('0')]],
+    },
+    {
+      what: 'drain: finishes in time',
+      events: [ready, spawned, signal('SIGTERM'), signal('SIGTERM'), exited(0), swept],
+      plan: { onTerm: 'drain' },
+      did: [
+        ['spawn'], ['timer timeout 14400000'],
+        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell drained', 'timer drain 600000', 'timer deadMan 2460000'],
+        ['Entrypoint received interrupt: terminated (already draining)'], ['timer deadMan 60000', ...SWEEP], ['record 0 null drained'],
+      ],
+    },
+    {
+      what: 'drain: does not finish',
+      events: [ready, spawned, signal('SIGTERM', { stated: 'evicted' }), timer('drain')],
+      plan: { onTerm: 'drain' },
+      did: [
+        ['spawn'], ['timer timeout 14400000'],
+        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell evicted', 'timer drain 600000', 'timer deadMan 2460000'],
+        ['Process did not finish before 10m0s drain timeout', ...STOPPED('evicted', 'SIGTERM')],
+      ],
+    },
+    {
+      what: 'drain: an idle runner has nothing to finish',
+      events: [ready, spawned, signal('SIGTERM', { idle: true })],
+      plan: { onTerm: 'drain' },
+      did: [['spawn'], ['timer timeout 14400000'], ['Entrypoint received interrupt: terminated', ...STOPPED('drained', 'SIGTERM')]],
+    },
+    {
+      what: 'drain: the runner\'s job is over',
+      events: [ready, spawned, { kind: 'jobEnded' }, signal('SIGTERM'), { kind: 'jobEnded' }],
+      plan: { onTerm: 'drain' },
+      did: [
+        ['spawn'], ['timer timeout 14400000'], [],
+        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell drained', 'timer drain 600000', 'timer deadMan 2460000'],
+        STOPPED('drained', 'SIGTERM'),
+      ],
+    },
+    {
+      what: 'drain: another signal asks for more',
+      events: [ready, spawned, signal('SIGTERM'), signal('SIGINT')],
+      plan: { onTerm: 'drain' },
+      did: [
+        ['spawn'], ['timer timeout 14400000'],
+        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell drained', 'timer drain 600000', 'timer deadMan 2460000'],
+        ['Entrypoint received interrupt: interrupt', ...STOPPED('drained', 'SIGINT')],
+      ],
+    },
+    {
+      what: 'drain: the timeout goes on',
+      events: [ready, spawned, signal('SIGTERM'), timer('timeout')],
+      plan: { onTerm: 'drain' },
+      did: [
+        ['spawn'], ['timer timeout 14400000'],
+        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell drained', 'timer drain 600000', 'timer deadMan 2460000'],
+        ['Process did not finish before 4h0m0s timeout', ...STOPPED('timeout', 'SIGINT')],
+      ],
+    },
+    {
+      what: 'SIGUSR1 is the command\'s own business, while it runs',
+      events: [{ kind: 'otherSignal', signal: 'SIGUSR1' }, ready, spawned, { kind: 'otherSignal', signal: 'SIGUSR1' }, exited(0), { kind: 'otherSignal', signal: 'SIGUSR1' }],
+      did: [[], ['spawn'], ['timer timeout 14400000'], ['signalChild SIGUSR1'], ['timer deadMan 60000', ...SWEEP], []],
+    },
+  ])('$what', ({ events, did, plan }) => {
+    expect(play(events, plan).did).toEqual(did);
+  });
+});
+
+describe('the dead-man\'s switch', () => {
+  test.each<{ what: string; events: SupervisorEvent[]; did: string[]; plan?: Partial<Plan> }>([
+    { what: 'a child that cannot be killed', events: [ready, spawned, signal('SIGTERM'), timer('grace'), timer('deadMan')], did: ['Could not kill process after grace period', 'abandon SIGKILL unrecorded 137'] },
+    { what: 'the same after a timeout', events: [ready, spawned, timer('timeout'), timer('grace'), timer('deadMan')], did: ['Could not kill process after grace period', 'abandon 127 unrecorded 127'] },
+    { what: 'a marker that cannot be written', events: [ready, spawned, exited(4), swept, timer('deadMan')], did: ['Could not finish before the end of the budget', 'abandon 4 unrecorded 4'] },
+    { what: 'cleanup: the marker is there', events: [ready, spawned, exited(4), swept, recorded, timer('deadMan')], plan: { cleanup: true }, did: ['Cleanup did not finish before 1m0s cleanup timeout', 'abandon 4'] },
+    { what: 'output that nobody takes', events: [ready, spawned, exited(4), swept, recorded, timer('deadMan')], did: ['Could not finish before the end of the budget', 'abandon 4'] },
+  ])('$what', ({ events, did, plan }) => {
+    const played = play(events, plan);
+    expect(played.did.at(-1)).toEqual(did);
+    expect(played.state.phase).toBe('done');
+  });
+
+  test.each([
+    { plan: { signalTimeoutMs: 10_000, cleanupTimeoutMs: 5000 }, ms: 15_000 },
+    { plan: { signalTimeoutMs: 0, cleanupTimeoutMs: 0 }, ms: 1000 },
+  ])('$ms ms for $plan', ({ plan, ms }) => {
+    expect(play([ready, spawned, signal('SIGTERM')], plan).did.at(-1)).toContain(`timer deadMan ${ms}`);
+  });
+});
+
+describe('the reason', () => {
+  test.each<{ by: StoppingSignal; onTerm: Plan['onTerm']; stated?: StopReason; reason: StopReason }>([
+    { by: 'SIGTERM', onTerm: 'stop', reason: 'cancelled' },
+    { by: 'SIGTERM', onTerm: 'drain', reason: 'drained' },
+    { by: 'SIGTERM', onTerm: 'checkpoint', reason: 'evicted' },
+    { by: 'SIGINT', onTerm: 'checkpoint', reason: 'cancelled' },
+    { by: 'SIGHUP', onTerm: 'stop', reason: 'cancelled' },
+    { by: 'SIGTERM', onTerm: 'stop', stated: 'superseded', reason: 'superseded' },
+    { by: 'SIGTERM', onTerm: 'checkpoint', stated: 'cancelled', reason: 'cancelled' },
+  ])('$by with onTerm $onTerm, stated $stated: $reason', ({ by, onTerm, stated, reason }) => {
+    expect(play([ready, spawned, signal(by, { ...(stated === undefined ? {} : { stated }), idle: true })], { onTerm }).state.reason).toBe(reason);
+  });
+
+  test('stated late, it still counts for the record; a timeout is a timeout', () => {
+    const late: SupervisorEvent = { kind: 'swept', stated: 'superseded' };
+    expect(play([ready, spawned, signal('SIGTERM'), exited(0), empty, late]).did.at(-1)).toEqual(['record 0 null superseded']);
+    expect(play([ready, spawned, timer('timeout'), exited(0), empty, late]).did.at(-1)).toEqual(['record 127 null timeout']);
+    expect(play([ready, spawned, exited(0), late]).did.at(-1)).toEqual(['record 0 null null']);
+  });
+});
+
+test('events that come too late change nothing', () => {
+  const done = [ready, spawned, exited(0), swept, recorded];
+  for (const event of [ready, spawned, timer('timeout'), timer('drain'), timer('grace'), timer('cleanup'), timer('signal1'), empty, swept, recorded, exited(1), { kind: 'jobEnded' } as const, { kind: 'cleanupEnded' } as const]) {
+    expect(play([...done, event]).did.at(-1)).toEqual([]);
+  }
+});
