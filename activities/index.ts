@@ -1,5 +1,7 @@
 /** Everything workflows may ask of the world, built from the ports. */
-import { checkCredential } from './checkCredential.ts';
+import type { DeregistrationSpec } from '../workflows/deregistrationInput.ts';
+import type { RunnerSpec } from '../workflows/input.ts';
+import { admitDeregistration, admitRunner } from './admit.ts';
 import { awaitPod, observePod, stopPod, tearDown, type AwaitPodInput, type PodInput, type StopPodInput, type TearDownInput } from './pods.ts';
 import type { ActivityPorts, PodView } from './ports.ts';
 import { lookUpRunner, type LookUpInput, type Sighting } from './lookUp.ts';
@@ -8,8 +10,10 @@ import { release, type ReleaseInput, type Released } from './release.ts';
 
 /** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface HoldfastActivities {
-  /** Fails when the worker's config does not name the credential; asks nobody. Runs as a local activity. */
-  checkCredential(credential: string): Promise<void>;
+  /** Checks and completes the input of a runner; asks nobody. A local activity. */
+  admitRunner(input: { input: unknown; workflowId: string }): Promise<RunnerSpec>;
+  /** Checks and completes the input of a deregistration; asks nobody. A local activity. */
+  admitDeregistration(input: { input: unknown }): Promise<DeregistrationSpec>;
   /** Registers the runner, stores the registration in its Secret and creates its pod, in one. */
   provision(input: ProvisionInput): Promise<Provisioned>;
   /** What an interrupted {@link provision} has left, if there is a pod. */
@@ -31,7 +35,8 @@ export interface HoldfastActivities {
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
 export function createActivities(ports: ActivityPorts): HoldfastActivities {
   return {
-    checkCredential: async (credential) => checkCredential(ports, credential),
+    admitRunner: async (input) => admitRunner(ports, input),
+    admitDeregistration: async (input) => admitDeregistration(ports, input),
     provision: (input) => provision(ports, input),
     findProvisioned: (input) => findProvisioned(ports, input),
     awaitPod: (input) => awaitPod(ports, input),

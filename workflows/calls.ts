@@ -16,16 +16,9 @@ interface CallOptions {
   readonly withinMs?: number;
 }
 
-/** @throws ApplicationFailure `InvalidInput` when the worker does not know the credential */
-export async function requireCredential(credential: string): Promise<void> {
-  const { checkCredential } = proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s' });
-  try {
-    await checkCredential(credential);
-  } catch (error) {
-    // A local activity's own failure comes without the ActivityFailure around it.
-    if (error instanceof ApplicationFailure) throw ApplicationFailure.nonRetryable(`Invalid input: credential: ${error.message}`, 'InvalidInput');
-    throw error;
-  }
+/** The first step: the input is checked, and completed with the defaults of today. Rejects with `InvalidInput`. */
+export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDeregistration'> {
+  return proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s' });
 }
 
 /** Calls that need only the cluster. */

@@ -1,10 +1,8 @@
 import { ApplicationFailure, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { HoldfastActivities } from '../activities/index.ts';
-import { settle } from './calls.ts';
+import { admission, settle } from './calls.ts';
 import { ciTaskQueue, type DeregistrationInput, type DeregistrationResult } from './contract.ts';
-import { parseDeregistrationInput } from './deregistrationInput.ts';
 import { formatDuration } from './duration.ts';
-import { validated } from './validated.ts';
 
 /** GitHub frees a runner that died with its job in 10 to 15 minutes, sometimes in hours. */
 const LONGEST_RETRY_FACTOR = 15;
@@ -14,7 +12,7 @@ const LONGEST_RETRY_FACTOR = 15;
  * still there then is reported as dangling; GitHub itself drops an ephemeral runner after one day offline and others after 14.
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
-  const { scope, credential, runner, reason, giveUpMs, firstRetryMs } = validated(parseDeregistrationInput(input));
+  const { scope, credential, runner, reason, giveUpMs, firstRetryMs } = await admission().admitDeregistration({ input });
   const name = 'name' in runner ? runner.name : `${runner.namePrefix}-…`;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
   const { release } = proxyActivities<HoldfastActivities>({

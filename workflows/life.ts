@@ -29,6 +29,7 @@ export interface RunnerState {
 
 /** What continue-as-new carries over. */
 export interface CarriedLife {
+  readonly spec: RunnerSpec;
   readonly runner: RunnerState;
   readonly phases: { phase: RunnerPhase; at: string }[];
   readonly replaced: RunnerResult['replaced'];
@@ -176,8 +177,8 @@ export class RunnerLife {
   }
 
   carry(): CarriedLife {
-    const { runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = this;
-    return { runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, ...(cancel === undefined ? {} : { cancel }) };
+    const { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = this;
+    return { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, ...(cancel === undefined ? {} : { cancel }) };
   }
 
   status(): RunnerStatus {

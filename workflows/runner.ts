@@ -1,15 +1,13 @@
 import { ApplicationFailure, CancelledFailure, CancellationScope, condition, setHandler, workflowInfo } from '@temporalio/workflow';
 import { clean, readCancelRequest } from './cancellation.ts';
-import { requireCredential } from './calls.ts';
+import { admission } from './calls.ts';
 import { awaitEnd, comeUp } from './comeUp.ts';
 import { cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerInput, type RunnerResult } from './contract.ts';
 import { formatDuration, parseDuration } from './duration.ts';
 import { decideEnding, type EndDecision, type EndFacts } from './ending.ts';
-import { parseRunnerInput } from './input.ts';
 import { RunnerLife, type CarriedLife } from './life.ts';
 import { serve } from './serve.ts';
 import { tearDown, unregister, type Unregistered } from './unregister.ts';
-import { validated } from './validated.ts';
 
 /** A runner lost within this long of its start counts as short-lived: the next one waits a little longer. */
 const SHORT_LIVED_MS = 10 * 60_000;
@@ -17,13 +15,13 @@ const SHORT_LIVED_MS = 10 * 60_000;
 /**
  * One self-hosted CI runner's whole life: register, run in a pod, unregister, tear down. Ends with a verdict ({@link RunnerResult});
  * Cancelled only after plain cancellation; Failed only for invalid input and defects.
- * @param input - validated in the first step
+ * @param input - checked in the first step, against a worker's config
  * @param carried - state of the run before, when this one continues it
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
 export async function runner(input: RunnerInput, carried?: CarriedLife): Promise<RunnerResult> {
   const { workflowId, firstExecutionRunId } = workflowInfo();
-  const spec = validated(parseRunnerInput(input, workflowId));
+  const spec = carried?.spec ?? (await admission().admitRunner({ input, workflowId }));
   const life = new RunnerLife(spec, workflowId, firstExecutionRunId, carried);
   listen(life);
   // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.
@@ -72,7 +70,6 @@ function listen(life: RunnerLife): void {
 
 async function live(life: RunnerLife, input: RunnerInput, continued: boolean): Promise<RunnerResult> {
   let resume = continued;
-  if (!continued) await requireCredential(life.spec.credential);
   for (;;) {
     const startedAt = Date.now();
     const failure = resume ? undefined : await comeUp(life);

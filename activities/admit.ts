@@ -1,0 +1,38 @@
+/**
+ * The first step of a workflow: its input is checked and completed before anything is done. Local activities, so that a worker does not
+ * carry a validator in each of thousands of cached workflows, and so that the defaults of the day a life began are in its history: a
+ * later release with other defaults does not change it.
+ */
+import type { DeregistrationSpec } from '../workflows/deregistrationInput.ts';
+import { parseDeregistrationInput } from '../workflows/deregistrationInput.ts';
+import type { RunnerSpec } from '../workflows/input.ts';
+import { parseRunnerInput } from '../workflows/input.ts';
+import type { InputError, Parsed } from '../workflows/inputFields.ts';
+import { FAILURE_TYPES, failure } from './failures.ts';
+import { UnknownCredentialError, type ActivityPorts } from './ports.ts';
+
+/** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
+export function admitRunner(ports: ActivityPorts, { input, workflowId }: { input: unknown; workflowId: string }): RunnerSpec {
+  return admit(ports, parseRunnerInput(input, workflowId));
+}
+
+/** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
+export function admitDeregistration(ports: ActivityPorts, { input }: { input: unknown }): DeregistrationSpec {
+  return admit(ports, parseDeregistrationInput(input));
+}
+
+function admit<T extends { readonly credential: string }>({ ciServers }: ActivityPorts, parsed: Parsed<T>): T {
+  if (!parsed.ok) throw invalid(parsed.errors);
+  try {
+    // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
+    ciServers.get(parsed.spec.credential);
+  } catch (error) {
+    if (error instanceof UnknownCredentialError) throw invalid([{ field: 'credential:', message: error.message }]);
+    throw error;
+  }
+  return parsed.spec;
+}
+
+function invalid(errors: readonly InputError[]): Error {
+  return failure(`Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`).join('; ')}`, FAILURE_TYPES.invalidInput, { final: true });
+}
