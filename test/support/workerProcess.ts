@@ -34,10 +34,13 @@ export async function processSettings(more: Record<string, string> = {}): Promis
   };
 }
 
-/** @param settings - all of its HOLDFAST_* and TEMPORAL_* variables */
-export function startWorkerProcess(settings: Readonly<Record<string, string>>): WorkerProcess {
+/**
+ * @param settings - all of its HOLDFAST_* and TEMPORAL_* variables
+ * @param program - another program than worker/main.ts, which logs as it does
+ */
+export function startWorkerProcess(settings: Readonly<Record<string, string>>, program = MAIN): WorkerProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(HOLDFAST|TEMPORAL)_|^NODE_OPTIONS$/.test(name)));
-  const child = spawn(process.execPath, [MAIN], { env: { ...inherited, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [program], { env: { ...inherited, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   const log: WorkerProcess['log'][number][] = [];
   const errors: string[] = [];

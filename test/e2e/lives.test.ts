@@ -1,0 +1,8 @@
+import { ClusterWorld } from '../support/clusterWorld.ts';
+import { cleanEnd, demoLives } from '../support/demoLives.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { together } from '../support/together.ts';
+
+await describeWithLab('lives with pods', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  together(async () => await ClusterWorld.open(lab), demoLives, { afterwards: cleanEnd });
+});

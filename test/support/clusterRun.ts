@@ -1,0 +1,154 @@
+import { expect } from '@jest/globals';
+import type { V1Pod } from '@kubernetes/client-node';
+import type { WorkflowHandle } from '@temporalio/client';
+import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+import type { RecordedRequest, SimulatedJob, SimulatedRegistration } from '../../simulator/types.ts';
+import { statusQuery, type RunnerResult, type RunnerStatus } from '../../workflows/contract.ts';
+import type { ClusterWorld } from './clusterWorld.ts';
+import { until } from './until.ts';
+
+/** Waits short enough for a test on real pods; production's are pinned by a table of their own. */
+export const SHORT_INTERVALS = { busyRetry: '1s', busyRecheck: '2s', absentRecheck: '500ms', credentialsRetry: '1s', onlineLookup: '500ms', removalSettle: '20s', stopPatience: '5s' } as const;
+
+const PATIENCE_MS = 150_000;
+
+/** A job that says when it begins, counts, and says when it is at its end. Interrupted, it takes three seconds to clean up. */
+export function countingJob(seconds: number): string {
+  return `trap 'echo interrupted; sleep 3; echo cleaned up; exit 1' INT TERM; echo begun; i=0; while [ $i -lt ${seconds} ]; do i=$((i+1)); sleep 1; echo second $i; done; echo finished`;
+}
+
+/** One runner's life in a {@link ClusterWorld}. */
+export class ClusterRun {
+  readonly world: ClusterWorld;
+  /** The runner's organization; its workflow is `runner-<key>`. */
+  readonly key: string;
+  readonly handle: WorkflowHandle;
+
+  constructor(world: ClusterWorld, key: string, handle: WorkflowHandle) {
+    this.world = world;
+    this.key = key;
+    this.handle = handle;
+  }
+
+  async status(): Promise<RunnerStatus> {
+    return await this.handle.query(statusQuery);
+  }
+
+  /** Awaits a status that the condition likes; one whose query nobody answers just now is asked again. */
+  async reaches(what: string, like: (status: RunnerStatus) => boolean): Promise<RunnerStatus> {
+    let last: RunnerStatus | undefined;
+    const look = async (): Promise<boolean> => like((last = await this.world.client.withDeadline(Date.now() + 5_000, async () => await this.status())));
+    await until(`${this.key} to reach: ${what}`, look, () => JSON.stringify(last), PATIENCE_MS);
+    return last as RunnerStatus;
+  }
+
+  async result(): Promise<RunnerResult> {
+    return (await this.handle.result()) as RunnerResult;
+  }
+
+  /** Queues a job that only this runner can take. */
+  queueJob(command: string): SimulatedJob {
+    return this.world.simulator.queueJob({ repo: `${this.key}/app`, labels: ['self-hosted'], command });
+  }
+
+  /** The job as the simulator has it now. */
+  job({ id }: { id: number }): SimulatedJob {
+    const job = this.world.simulator.job(id);
+    if (job === undefined) throw new Error(`no job ${id}`);
+    return job;
+  }
+
+  /** Queues a job and awaits its first words, which come from within the pod. */
+  async runJob(command: string): Promise<SimulatedJob> {
+    const job = this.queueJob(command);
+    await this.jobSays(job, 'begun');
+    return job;
+  }
+
+  async jobSays(job: { id: number }, line: string): Promise<void> {
+    await this.world.simulator.waitFor(() => this.job(job).output.includes(line), `${this.key}'s job to say "${line}"`, PATIENCE_MS);
+  }
+
+  /** The job ran to its last line, in one runner, and was told so. */
+  expectUnharmed(job: { id: number }): void {
+    const { output, conclusion, assignments, annotation } = this.job(job);
+    expect({ last: output.at(-1), interrupted: output.includes('interrupted'), conclusion, assignments, annotation }).toEqual({
+      last: 'finished', interrupted: false, conclusion: 'success', assignments: 1, annotation: undefined,
+    }); // prettier-ignore
+  }
+
+  /** The present pod, once its runner is registered and listening. */
+  async listens(attempt = 1): Promise<RunnerStatus & { pod: string; runnerName: string }> {
+    const { simulator } = this.world;
+    const status = await this.reaches(`runner ${attempt} listening`, ({ attempt: now, runnerName = '', phase }) => now === attempt && phase !== 'Registering' && simulator.runner(runnerName)?.status === 'online');
+    return status as RunnerStatus & { pod: string; runnerName: string };
+  }
+
+  async pods(): Promise<V1Pod[]> {
+    const { core, name: namespace } = this.world.namespace;
+    return (await core.listNamespacedPod({ namespace })).items.filter(({ metadata }) => metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === this.handle.workflowId);
+  }
+
+  /** The job's runner was killed without the time to clean up, and the lease told of it. */
+  expectKilled(job: { id: number }): void {
+    const { output, conclusion, annotation } = this.job(job);
+    expect({ cleanedUp: output.includes('cleaned up'), finished: output.includes('finished'), conclusion }).toEqual({ cleanedUp: false, finished: false, conclusion: 'failure' });
+    expect(annotation).toContain('lost communication');
+  }
+
+  /** The job was interrupted and had the time to clean up. */
+  expectInterrupted(job: { id: number }): void {
+    const { output, conclusion } = this.job(job);
+    expect({ end: output.slice(-2), conclusion }).toEqual({ end: ['interrupted', 'cleaned up'], conclusion: 'cancelled' });
+  }
+
+  registrations(): SimulatedRegistration[] {
+    return this.world.simulator.runners().filter(({ scope }) => scope === `orgs/${this.key}`);
+  }
+
+  /** Requests to the CI server about this runner, by method and, where given, by status. */
+  requests(method: string, status?: number): RecordedRequest[] {
+    const mine = this.world.simulator.requests().filter(({ path }) => path.startsWith(`/orgs/${this.key}/`));
+    return mine.filter((request) => request.endpoint.startsWith(`${method} `) && (status === undefined || request.status === status));
+  }
+
+  /** UIDs of all pods this life has ever had. */
+  podsEver(): string[] {
+    return this.world.recorder.podsOf(this.handle.workflowId);
+  }
+
+  /** How many registrations were ever made for this life. */
+  registeredEver(): number {
+    return this.requests('POST', 201).length;
+  }
+
+  async drain(reason = 'test'): Promise<void> {
+    await this.handle.executeUpdate('drain', { args: [{ reason }] });
+  }
+
+  async deletePod(name: string, gracePeriodSeconds: number): Promise<void> {
+    const { core, name: namespace } = this.world.namespace;
+    await core.deleteNamespacedPod({ name, namespace, gracePeriodSeconds });
+  }
+
+  async evict(name: string): Promise<void> {
+    const { core, name: namespace } = this.world.namespace;
+    await core.createNamespacedPodEviction({ name, namespace, body: { metadata: { name, namespace } } });
+  }
+
+  /**
+   * The verdict; by then nothing of the runner may be left, but for a registration that was handed on, whose removal is awaited.
+   */
+  async ends(): Promise<RunnerResult> {
+    const result = await this.result();
+    const { core, name: namespace } = this.world.namespace;
+    const secrets = (await core.listNamespacedSecret({ namespace })).items.filter(({ metadata }) => metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === this.handle.workflowId);
+    expect({ pods: (await this.pods()).map(({ metadata }) => metadata?.name), secrets: secrets.map(({ metadata }) => metadata?.name) }).toEqual({ pods: [], secrets: [] });
+    if (result.deregistration !== undefined) {
+      const removal = await this.world.client.workflow.getHandle(result.deregistration).result();
+      expect(removal).toMatchObject({ outcome: expect.stringMatching(/^(removed|absent)$/) });
+    }
+    expect(this.registrations()).toEqual([]);
+    return result;
+  }
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { Client, Connection } from '@temporalio/client';
+import type { LabState } from '../../lab/lab.ts';
+import { startSimulator, type Simulator, type SimulatorOptions } from '../../simulator/simulator.ts';
+import { RUNNER_WORKFLOW, type RunnerInput } from '../../workflows/contract.ts';
+import { ClusterRun, SHORT_INTERVALS } from './clusterRun.ts';
+import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
+import { createTestNamespace, type TestNamespace } from './pods.ts';
+import { findSecrets } from './secretSearch.ts';
+import { until } from './until.ts';
+import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
+
+export interface ClusterWorldOptions {
+  /** Deliver job events to the worker. @default true */
+  readonly webhook?: boolean;
+  /** Credentials besides `default`, each with a token of its own. */
+  readonly credentials?: readonly string[];
+  readonly simulator?: SimulatorOptions;
+  /** Program of the worker's process. @default worker/main.ts */
+  readonly program?: string;
+  /** Settings laid over the usual ones. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Start no worker yet. */
+  readonly withoutWorker?: boolean;
+  readonly input?: Partial<RunnerInput>;
+}
+
+/** A job's lease: short, so that the registration of a runner killed with its job is free soon; long enough for a busy machine's pauses. */
+const LEASE_MS = 20_000;
+
+/**
+ * The whole product on real components: Temporal, an API server with a real kubelet, the simulated GitHub at an address that pods reach,
+ * and the worker as a process of its own, in a namespace and on a task queue of this world's own.
+ */
+export class ClusterWorld {
+  readonly client: Client;
+  readonly simulator: Simulator;
+  readonly namespace: TestNamespace;
+  readonly recorder: NamespaceRecorder;
+  readonly taskQueue: string;
+  readonly kubeconfig: string;
+  /** Every worker of this world, oldest first. */
+  readonly workers: WorkerProcess[] = [];
+  readonly runs: ClusterRun[] = [];
+  readonly #options: ClusterWorldOptions;
+  readonly #connection: Connection;
+  readonly #settings: Readonly<Record<string, string>>;
+  readonly #tokens: readonly string[];
+  readonly #webhookSecret = randomUUID();
+
+  private constructor(parts: Pick<ClusterWorld, 'simulator' | 'namespace' | 'recorder' | 'kubeconfig'>, connection: Connection, address: string, tokens: Readonly<Record<string, string>>, options: ClusterWorldOptions) {
+    this.#options = options;
+    this.#connection = connection;
+    this.client = new Client({ connection });
+    this.simulator = parts.simulator;
+    this.namespace = parts.namespace;
+    this.recorder = parts.recorder;
+    this.kubeconfig = parts.kubeconfig;
+    this.taskQueue = this.namespace.name;
+    this.#tokens = Object.values(tokens);
+    const tokenEnv = (credential: string): string => `TOKEN_OF_${credential.toUpperCase()}`;
+    const apiUrl = options.settings?.['HOLDFAST_GITHUB_URL'] ?? this.simulator.url;
+    this.#settings = {
+      TEMPORAL_ADDRESS: address,
+      HOLDFAST_TASK_QUEUE: this.taskQueue,
+      HOLDFAST_COMPUTE: 'kubernetes',
+      HOLDFAST_INSTALLATION: this.namespace.name,
+      HOLDFAST_KUBECONFIG: this.kubeconfig,
+      HOLDFAST_KUBERNETES_NAMESPACE: this.namespace.name,
+      HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
+      HOLDFAST_CREDENTIALS: JSON.stringify(Object.fromEntries(Object.keys(tokens).map((name) => [name, { type: 'pat', tokenEnv: tokenEnv(name), apiUrl }]))),
+      ...Object.fromEntries(Object.entries(tokens).map(([name, token]) => [tokenEnv(name), token])),
+      HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+      HOLDFAST_SHUTDOWN_GRACE: '2s',
+      HOLDFAST_SHUTDOWN_FORCE: '5s',
+      HOLDFAST_LOG_LEVEL: 'debug',
+      ...(options.webhook === false ? {} : { HOLDFAST_WEBHOOK_SECRET: this.#webhookSecret }),
+      ...options.settings,
+    };
+  }
+
+  static async open(lab: LabState, options: ClusterWorldOptions = {}): Promise<ClusterWorld> {
+    const { kubeconfig = '' } = lab.kubernetes ?? {};
+    const { address = '' } = lab.temporal ?? {};
+    const tokens = Object.fromEntries(['default', ...(options.credentials ?? [])].map((name) => [name, `ghp_${randomUUID().replaceAll('-', '')}`]));
+    const simulator = await startSimulator({
+      host: lab.hostAddress ?? '127.0.0.1',
+      leaseMs: LEASE_MS,
+      ...options.simulator,
+      tokens: Object.entries(tokens).map(([name, token]) => ({ name, token })),
+    });
+    const namespace = await createTestNamespace(kubeconfig, `e2e-${randomUUID().slice(0, 6)}`);
+    const recorder = await recordNamespace(namespace.kubeConfig, namespace.core, namespace.name);
+    const connection = await Connection.connect({ address });
+    const world = new ClusterWorld({ simulator, namespace, recorder, kubeconfig }, connection, address, tokens, options);
+    if (options.withoutWorker !== true) await world.startWorker();
+    return world;
+  }
+
+  /** Starts one more worker and waits until it is ready; job events go to it from now on. */
+  async startWorker(settings: Readonly<Record<string, string>> = {}): Promise<WorkerProcess> {
+    const worker = startWorkerProcess({ ...this.#settings, ...settings }, this.#options.program);
+    this.workers.push(worker);
+    const url = await worker.started();
+    if (this.#options.webhook !== false) this.simulator.setWebhook({ url: `${url}/webhooks/github`, secret: this.#webhookSecret });
+    return worker;
+  }
+
+  /** The worker started last. */
+  get worker(): WorkerProcess {
+    const worker = this.workers.at(-1);
+    if (worker === undefined) throw new Error('this world has no worker yet');
+    return worker;
+  }
+
+  /** Starts a runner in an organization of its own, so that jobs, faults and requests can be told apart. */
+  async start(name: string, input: Partial<RunnerInput> = {}): Promise<ClusterRun> {
+    const key = `${name}-${randomUUID().slice(0, 6)}`;
+    const { intervals: mine, ...more } = this.#options.input ?? {};
+    const full: RunnerInput = { organization: key, ...more, ...input, intervals: { ...SHORT_INTERVALS, ...mine, ...input.intervals } };
+    const handle = await this.client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${key}`, taskQueue: this.taskQueue, args: [full] });
+    const run = new ClusterRun(this, key, handle);
+    this.runs.push(run);
+    return run;
+  }
+
+  /** What all lives of this world have left: nothing, when all is well. */
+  async leftovers(): Promise<string[]> {
+    const { core, name: namespace } = this.namespace;
+    const [pods, secrets] = await Promise.all([core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace })]);
+    const left = [
+      ...pods.items.map(({ metadata }) => `pod ${metadata?.name}`),
+      ...secrets.items.map(({ metadata }) => `Secret ${metadata?.name}`),
+      ...this.simulator.runners().map((runner) => `registration ${runner.name} (${runner.status}${runner.busy ? ', busy' : ''})`),
+    ];
+    for await (const { workflowId } of this.client.workflow.list({ query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'` })) left.push(`workflow ${workflowId}`);
+    return left;
+  }
+
+  /** Visibility may be a moment behind, so it is asked until it agrees. */
+  async expectNothingLeft(): Promise<void> {
+    let left: string[] = [];
+    await until('nothing to be left', async () => (left = await this.leftovers()).length === 0, () => left.join(', '));
+  }
+
+  /** Where the CI server's token, a JIT config or a registration token is to be read in clear: nowhere, when all is well. */
+  async secretsInClear(): Promise<string[]> {
+    return await findSecrets(this, this.#tokens);
+  }
+
+  async close(): Promise<void> {
+    for (const worker of this.workers) worker.kill('SIGKILL');
+    await Promise.all(this.workers.map(async (worker) => await worker.ended));
+    await this.#terminateAll();
+    await this.recorder.stop();
+    await this.simulator.stop();
+    await this.#connection.close();
+    await this.namespace.remove();
+  }
+
+  /** What a failed test left running must not be picked up by another. */
+  async #terminateAll(): Promise<void> {
+    for await (const { workflowId } of this.client.workflow.list({ query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'` })) {
+      await this.client.workflow.getHandle(workflowId).terminate('the test is over');
+    }
+  }
+}

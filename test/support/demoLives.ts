@@ -1,0 +1,78 @@
+import { expect } from '@jest/globals';
+import { cancelSignal } from '../../workflows/contract.ts';
+import { countingJob } from './clusterRun.ts';
+import type { ClusterWorld } from './clusterWorld.ts';
+
+/** The lives of the demo with pods, each played to its end. They hold however the worker learns of what happens. */
+export const demoLives = {
+  'an ephemeral runner whose job succeeds': async (world: ClusterWorld) => {
+    const run = await world.start('succeeds');
+    const job = run.queueJob(countingJob(3));
+    const result = await run.ends();
+    expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, replaced: [] });
+    run.expectUnharmed(job);
+    expect(run.job(job).runner_name).toBe(result.runnerName);
+    expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({ pods: 1, registered: 1 });
+  },
+
+  'a static runner drained while busy: refused (422) at least three times, then gone': async (world: ClusterWorld) => {
+    const run = await world.start('drained', { ephemeral: false });
+    const first = await run.runJob(countingJob(1));
+    await run.jobSays(first, 'finished');
+    const job = await run.runJob(countingJob(8));
+    await run.drain('node maintenance');
+    const result = await run.ends();
+    expect(run.requests('DELETE', 422).length).toBeGreaterThanOrEqual(3);
+    expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1, message: expect.stringContaining('node maintenance') });
+    expect(result.unregisterAttempts).toBeGreaterThan(3);
+    expect(result.phases.map(({ phase }) => phase)).toContain('Draining');
+    run.expectUnharmed(first);
+    run.expectUnharmed(job);
+    expect(run.job(job).runner_id).toBe(run.job(first).runner_id);
+    expect(run.podsEver()).toHaveLength(1);
+  },
+
+  'a runner cancelled while busy: its job is interrupted, not killed': async (world: ClusterWorld) => {
+    const run = await world.start('stopped');
+    const job = await run.runJob(countingJob(600));
+    await run.handle.signal(cancelSignal, { reason: 'by hand', mode: 'stop' });
+    const result = await run.ends();
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', attempt: 1, message: expect.stringContaining('by hand') });
+    run.expectInterrupted(job);
+    expect(run.requests('DELETE', 422).length).toBeGreaterThanOrEqual(1);
+  },
+
+  'a runner cancelled by force while busy: killed at once, its registration removed once it is free': async (world: ClusterWorld) => {
+    const run = await world.start('forced');
+    const job = await run.runJob(countingJob(600));
+    await run.handle.signal(cancelSignal, { mode: 'force' });
+    const result = await run.ends();
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', deregistration: `deregistration-${result.runnerName}` });
+    run.expectKilled(job);
+  },
+
+  'a runner whose pod vanishes while idle: replaced under a new name': async (world: ClusterWorld) => {
+    const run = await world.start('vanishes');
+    const { pod, runnerName: lost } = await run.listens();
+    await run.deletePod(pod, 0);
+    const { runnerName } = await run.listens(2);
+    expect(runnerName).not.toBe(lost);
+    const job = run.queueJob(countingJob(2));
+    const result = await run.ends();
+    expect(result).toMatchObject({ outcome: 'succeeded', attempt: 2, runnerName, replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }] });
+    run.expectUnharmed(job);
+    expect(run.job(job).runner_name).toBe(runnerName);
+    expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({ pods: 2, registered: 2 });
+  },
+} as const;
+
+/** What every world must show when all its lives are over. */
+export const cleanEnd = {
+  'nothing is left: no pod, Secret, registration or running workflow': async (world: ClusterWorld) => {
+    expect(world.runs.length).toBeGreaterThan(0);
+    await world.expectNothingLeft();
+  },
+  'no token and no JIT config in any history, log or pod spec': async (world: ClusterWorld) => {
+    expect(await world.secretsInClear()).toEqual([]);
+  },
+} as const;

@@ -1,0 +1,61 @@
+import { makeInformer, type CoreV1Api, type KubeConfig, type V1Pod, type V1Secret } from '@kubernetes/client-node';
+import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+
+/** All that was ever seen of the pods and Secrets of a namespace. */
+export interface NamespaceRecorder {
+  /** UIDs of all pods that a workflow has ever had, oldest first. */
+  podsOf(workflowId: string): string[];
+  /** Every version of every pod, as JSON. */
+  readonly podVersions: readonly string[];
+  /** Values of the keys of those names in all Secrets, decoded. */
+  secretValues(keys: readonly string[]): string[];
+  stop(): Promise<void>;
+}
+
+const RESTART_AFTER_MS = 200;
+
+/** Starts recording; survives the loss of the watch, as after a restart of the API server. */
+export async function recordNamespace(kubeConfig: KubeConfig, core: CoreV1Api, namespace: string): Promise<NamespaceRecorder> {
+  const podVersions: string[] = [];
+  const pods = new Map<string, string>();
+  const secrets = new Map<string, V1Secret>();
+  let stopped = false;
+
+  const onPod = (pod: V1Pod): void => {
+    const uid = pod.metadata?.uid ?? '';
+    if (!pods.has(uid)) pods.set(uid, pod.metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] ?? '');
+    podVersions.push(JSON.stringify(pod));
+  };
+  const informers = [
+    follow(makeInformer<V1Pod>(kubeConfig, `/api/v1/namespaces/${namespace}/pods`, () => core.listNamespacedPod({ namespace })), onPod),
+    follow(makeInformer<V1Secret>(kubeConfig, `/api/v1/namespaces/${namespace}/secrets`, () => core.listNamespacedSecret({ namespace })), (secret) =>
+      secrets.set(secret.metadata?.uid ?? '', secret)),
+  ];
+
+  function follow<T extends V1Pod | V1Secret>(informer: ReturnType<typeof makeInformer<T>>, seen: (object: T) => void): typeof informer {
+    for (const event of ['add', 'update', 'delete'] as const) informer.on(event, seen);
+    informer.on('error', () => {
+      if (!stopped) setTimeout(() => void start(informer), RESTART_AFTER_MS);
+    });
+    return informer;
+  }
+
+  /** A server that is away is asked again. */
+  async function start(informer: { start(): Promise<void> }): Promise<void> {
+    await informer.start().catch(() => {
+      if (!stopped) setTimeout(() => void start(informer), RESTART_AFTER_MS);
+    });
+  }
+
+  await Promise.all(informers.map(start));
+  return {
+    podsOf: (workflowId) => [...pods].filter(([, owner]) => owner === workflowId).map(([uid]) => uid),
+    podVersions,
+    secretValues: (keys) =>
+      [...secrets.values()].flatMap(({ data = {} }) => keys.flatMap((key) => (data[key] === undefined ? [] : [Buffer.from(data[key], 'base64').toString('utf8')]))),
+    async stop() {
+      stopped = true;
+      for (const informer of informers) await informer.stop();
+    },
+  };
+}

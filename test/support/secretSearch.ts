@@ -1,0 +1,59 @@
+import type { ClusterWorld } from './clusterWorld.ts';
+
+/** Keys of a runner's Secret whose values let others act as the runner. */
+const SECRET_KEYS = ['ACTIONS_RUNNER_INPUT_JITCONFIG', 'RUNNER_TOKEN'] as const;
+
+/**
+ * Looks for the CI server's tokens and for all registrations' secrets in every workflow history, description, worker log and pod version
+ * of a world.
+ * @returns the places where one was found
+ */
+export async function findSecrets(world: ClusterWorld, tokens: readonly string[]): Promise<string[]> {
+  const secrets = [...tokens, ...withInnerSecrets(world.recorder.secretValues(SECRET_KEYS))];
+  if (secrets.length === tokens.length) throw new Error('no registration was ever stored: there is nothing to look for');
+  const found: string[] = [];
+  const search = (place: string, text: string): void => {
+    if (secrets.some((secret) => text.includes(secret))) found.push(place);
+  };
+  let histories = 0;
+  for await (const { workflowId, runId } of world.client.workflow.list({ query: `TaskQueue = '${world.taskQueue}'` })) {
+    const handle = world.client.workflow.getHandle(workflowId, runId);
+    search(`history of ${workflowId}`, readable(await handle.fetchHistory()));
+    search(`description of ${workflowId}`, readable((await handle.describe()).raw));
+    histories++;
+  }
+  if (histories === 0) throw new Error('there is no history to look into');
+  for (const { pid, log, errors } of world.workers) search(`log of worker ${pid}`, JSON.stringify(log) + errors.join('\n'));
+  for (const pod of world.recorder.podVersions) search('pod', pod);
+  return [...new Set(found)];
+}
+
+/** A JIT config is base64 of JSON of base64: what its inner files hold in clear is as secret as the whole. */
+function withInnerSecrets(values: readonly string[]): string[] {
+  return values.flatMap((value) => [value, ...innerToken(value)]);
+}
+
+function innerToken(jitConfig: string): string[] {
+  const decode = (text: string): string => Buffer.from(text, 'base64').toString('utf8');
+  try {
+    const files = JSON.parse(decode(jitConfig)) as Record<string, string>;
+    const { data } = JSON.parse(decode(files['.credentials'] ?? '')) as { data: { token: string } };
+    return [files['.credentials'] ?? '', data.token];
+  } catch {
+    return []; // a registration token: no inside
+  }
+}
+
+/** As JSON, with the content of every payload (bytes) as text. */
+export function readable(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => {
+    if (inner instanceof Uint8Array) return Buffer.from(inner).toString('utf8');
+    if (isSerializedBuffer(inner)) return Buffer.from(inner.data).toString('utf8');
+    return inner;
+  });
+}
+
+/** `Buffer.toJSON` runs before a replacer sees the value. */
+function isSerializedBuffer(value: unknown): value is { data: number[] } {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;
+}
