@@ -4,6 +4,8 @@ import { hasInEnvironment, type ProcessRow, readCommandLine, readName, readProce
 
 /** Time between two looks at what is still alive, in ms. */
 const LOOK_MS = 20;
+/** The same during a grace, which may be long: every look reads all of /proc. */
+const SELDOM_MS = 300;
 /** How long SIGKILL may take to be obeyed before that is reported, in ms. */
 const KILL_MS = 2000;
 
@@ -39,6 +41,12 @@ export class CommandProcesses {
 
   /** Whether a living process is left in the command's process group. */
   groupAlive(): boolean {
+    try {
+      if (this.child === undefined || !process.kill(-this.child, 0)) return false;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    }
+    // Somebody is there, if only a zombie that its parent has not reaped yet.
     return readProcessTable().some(({ group, zombie }) => group === this.child && !zombie);
   }
 
@@ -64,9 +72,9 @@ export class CommandProcesses {
 
   /** Settles when no living process is left in the command's group; gives up when told. */
   async groupEmpty(given: AbortSignal): Promise<boolean> {
-    while (!given.aborted) {
+    for (let waitMs = LOOK_MS; !given.aborted; waitMs = Math.min(waitMs * 1.5, SELDOM_MS)) {
       if (!this.groupAlive()) return true;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
     return false;
   }

@@ -7,6 +7,7 @@ import { childEnvironment } from './childEnvironment.ts';
 import { CommandProcesses, send } from './commandProcesses.ts';
 import { type Log, eventLog } from './eventLog.ts';
 import type { StoppingSignal, SupervisorEvent } from './events.ts';
+import { NOT_RUN } from './exitStatus.ts';
 import { JobHooks } from './jobHooks.ts';
 import { JobWatch } from './jobWatch.ts';
 import { leave } from './leave.ts';
@@ -48,6 +49,7 @@ export class Supervisor {
   #startedAt: string | null = null;
   #endedAt: string | undefined;
   #immortal = '';
+  #failing = false;
 
   constructor(options: Options) {
     this.#options = options;
@@ -68,9 +70,11 @@ export class Supervisor {
   /** A defect of the supervisor itself: leaves nothing behind, and says so. */
   failed(error: unknown): void {
     this.#log('error', `Supervisor failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-    const status = { kind: 'code', code: 127 } as const;
+    const status = { kind: 'code', code: NOT_RUN } as const;
+    if (this.#failing) return leave(status, this.#pending);
+    this.#failing = true;
     this.#state = { ...this.#state, phase: 'done' };
-    this.#do({ kind: 'abandon', status, unrecorded: { exitCode: 127, signal: null, reason: this.#state.reason } });
+    this.#do({ kind: 'abandon', status, unrecorded: { exitCode: NOT_RUN, signal: null, reason: this.#state.reason } });
   }
 
   async start(): Promise<void> {
