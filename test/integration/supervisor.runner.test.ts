@@ -10,7 +10,7 @@ const bundle = bundleSupervisor();
 const running: SupervisedProcess[] = [];
 afterEach(async () => {
   for (const supervised of running.splice(0)) {
-    if (supervised.process.exitCode === null && supervised.process.signalCode === null) supervised.process.kill('SIGKILL');
+    if (supervised.process.exitCode === null && supervised.process.signalCode === null) supervised.signal('SIGTERM'); // not SIGKILL: its command would go on
     await supervised.ended();
   }
 });

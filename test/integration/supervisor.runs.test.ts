@@ -174,11 +174,12 @@ describe.each(PLACEMENTS.filter((placement) => placement !== 'container'))('plac
 });
 
 test.each(PLACEMENTS.filter((placement) => placement !== 'bare'))('placement %s: an orphan that has made a session and wiped its environment goes, too', async (placement) => {
-  const script = `trap "exit 0" TERM; (setsid env -i /bin/sh -c 'trap "" TERM; echo up; while :; do /bin/sleep 0.077; done' &); ${TICK}`;
+  const name = `hidden-${process.pid}-${placement}`;
+  const script = `trap "exit 0" TERM; (setsid env -i /bin/sh -c 'trap "" TERM; echo up; while :; do /bin/sleep 0.05; done' ${name} &); ${TICK}`;
   const supervised = new SupervisedProcess(bundle.file, placement, ['--', 'sh', '-c', script]).reading();
   await supervised.printed('up');
-  const hidden = (): number => Number(spawnSync('sh', ['-c', 'ps -eo args | grep -c "while :; do /bin/slee[p] 0.077"'], { encoding: 'utf8' }).stdout);
-  expect(hidden()).toBeGreaterThan(0);
+  const hidden = (): number => spawnSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).stdout.split('\n').filter((line) => line.startsWith('/bin/sh') && line.endsWith(name)).length;
+  expect(hidden()).toBe(1);
   supervised.signal('SIGTERM');
   expect(await supervised.status()).toBe(0);
   expect(hidden()).toBe(0);
