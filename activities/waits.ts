@@ -13,6 +13,8 @@ export interface WatcherOptions {
   readonly logger: Logger;
   /** Completions under way at once. @default 64 */
   readonly concurrency?: number;
+  /** When to offer an answer again for which nobody waited, in ms after one another. @default 5 s, 30 s */
+  readonly againMs?: readonly number[];
   /** Told of every completion, for metrics. */
   readonly onCompletion?: (completed: boolean) => void;
 }
@@ -28,16 +30,31 @@ export interface Watcher {
 /** A pod that has been online for longer than this is not announced again by a new watcher: its wait has looked live itself since. */
 const ANNOUNCE_ONLINE_MS = 15 * 60_000;
 
+/**
+ * An answer that came before its wait is offered again: mostly the wait's own look has found it by then, but a look that was lost on its
+ * way to the worker (a server that is short of breath, a worker that died with it in its hands) would come again only at the re-sync.
+ */
+const AGAIN_MS = [5_000, 30_000] as const;
+
 /** Starts the one watcher of this process. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { compute, completer, logger } = options;
   const queue = new TaskQueue(options.concurrency ?? 64, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
   const timers = new Map<string, NodeJS.Timeout>();
+  const unclaimed = new Set<NodeJS.Timeout>();
+  const againMs = options.againMs ?? AGAIN_MS;
 
-  const complete = (pod: PodView, activityId: string): void => {
+  const complete = (pod: PodView, activityId: string, again: readonly number[] = againMs): void => {
     queue.add(`completion of ${activityId}`, async () => {
       const completed = await completer.complete(pod.workflowId, activityId, pod);
       options.onCompletion?.(completed);
+      const [afterMs, ...rest] = again;
+      if (completed || afterMs === undefined) return;
+      const timer = setTimeout(() => {
+        unclaimed.delete(timer);
+        complete(pod, activityId, rest);
+      }, afterMs);
+      unclaimed.add(timer);
     });
   };
 
@@ -102,7 +119,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     idle: async () => await queue.idle(),
     async stop() {
       await watch.stop();
-      for (const timer of timers.values()) clearTimeout(timer);
+      for (const timer of [...timers.values(), ...unclaimed]) clearTimeout(timer);
       await queue.stop();
     },
   };

@@ -1,0 +1,102 @@
+import { expect, test } from '@jest/globals';
+import { startWatcher } from '../../../activities/waits.ts';
+import type { PodView, WaitCompleter } from '../../../activities/ports.ts';
+import { FakeCompute } from '../../support/fakeCompute.ts';
+import { until } from '../../support/until.ts';
+
+const quiet = { info: () => undefined, warn: () => undefined };
+
+class RecordingCompleter implements WaitCompleter {
+  readonly offers: string[] = [];
+  readonly states: string[] = [];
+  /** Waits that somebody has, by activity id. */
+  readonly waits = new Map<string, string>();
+  readonly answers = new Map<string, PodView>();
+
+  async complete(workflowId: string, activityId: string, result: PodView): Promise<boolean> {
+    this.offers.push(activityId);
+    if (this.waits.get(activityId) !== workflowId) return false;
+    this.waits.delete(activityId);
+    this.answers.set(activityId, result);
+    return true;
+  }
+
+  async signalPodState(_workflowId: string, { state }: { uid: string; state: 'idle' | 'busy' }): Promise<void> {
+    this.states.push(state);
+  }
+
+  async *pendingWaits(except: ReadonlySet<string>): AsyncGenerator<{ workflowId: string; activityId: string }> {
+    for (const [activityId, workflowId] of this.waits) if (!except.has(workflowId)) yield { workflowId, activityId };
+  }
+}
+
+async function world(againMs: readonly number[] = []) {
+  const compute = new FakeCompute();
+  const completer = new RecordingCompleter();
+  const watcher = await startWatcher({ compute, completer, logger: quiet, againMs });
+  const { name } = await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30 });
+  return { compute, completer, watcher, name };
+}
+
+test('completes a wait when its condition comes true, once', async () => {
+  const { compute, completer, watcher, name } = await world();
+  completer.waits.set(`online/${name}`, 'runner-1').set(`ended/${name}`, 'runner-1');
+  compute.start(name);
+  await watcher.idle();
+  expect(completer.offers).toEqual([`online/${name}`]);
+  compute.end(name, 3);
+  compute.change(name, { reason: 'Completed' });
+  await watcher.idle();
+  expect(completer.offers).toEqual([`online/${name}`, `ended/${name}`]);
+  expect(completer.answers.get(`ended/${name}`)).toMatchObject({ exit: { code: 3 } });
+  await watcher.stop();
+});
+
+test('offers an answer again that came before its wait', async () => {
+  const { compute, completer, watcher, name } = await world([20, 20]);
+  compute.start(name);
+  await until('the first offer', () => completer.offers.length >= 1);
+  completer.waits.set(`online/${name}`, 'runner-1');
+  await until('the answer', () => completer.answers.has(`online/${name}`));
+  await watcher.stop();
+});
+
+test('stops offering after the last time, and when it is stopped', async () => {
+  const { compute, completer, watcher, name } = await world([1]);
+  compute.start(name);
+  await until('both offers', () => completer.offers.length === 2);
+  await watcher.idle();
+  expect(completer.offers).toHaveLength(2);
+  await watcher.stop();
+});
+
+test('tells idle and busy as changes, not as the state at the start', async () => {
+  const { compute, completer, watcher, name } = await world();
+  compute.start(name);
+  compute.startJob(name);
+  compute.endJob(name);
+  await watcher.idle();
+  expect(completer.states).toEqual(['busy', 'idle']);
+  await watcher.stop();
+});
+
+test('a new watcher answers the waits of pods that vanished while nobody watched', async () => {
+  const { compute, completer, watcher, name } = await world();
+  await watcher.stop();
+  completer.waits.set(`ended/${name}`, 'runner-1');
+  compute.vanish(name);
+  const next = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
+  await next.idle();
+  expect(completer.answers.get(`ended/${name}`)).toMatchObject({ gone: true, ended: true });
+  await next.stop();
+});
+
+test('an image problem that persists answers the wait by itself', async () => {
+  const { compute, completer, watcher, name } = await world();
+  completer.waits.set(`online/${name}`, 'runner-1');
+  const since = new Date(Date.now() - 29_950).toISOString();
+  compute.change(name, { scheduled: true, problem: { kind: 'image_pull', message: 'ErrImagePull', since } });
+  expect(completer.offers).toEqual([]);
+  await until('the answer', () => completer.answers.has(`online/${name}`));
+  await watcher.stop();
+});
