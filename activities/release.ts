@@ -22,6 +22,8 @@ export interface ReleaseInput {
 
 export interface Released {
   readonly answer: 'removed' | 'absent' | 'busy';
+  /** This is not the first try: an absent runner may have been removed by an earlier one whose answer was lost, as with its worker. */
+  readonly retried?: true;
   /** Tries for this runner, this one included. A lower bound: a worker that died took its count with it. */
   readonly attempts: number;
   readonly runnerId?: number;
@@ -49,9 +51,10 @@ export async function release(ports: ActivityPorts, input: ReleaseInput): Promis
     return await withHeartbeats(`removing the registration of ${named.name}`, async () => {
       const removal = await remove(ports.ciServers.get(input.credential), named, input);
       const pod = input.tearDown === undefined ? {} : { pod: await tearDown(ports, input.tearDown) };
-      const attempts = Math.max(activityInfo().attempt, (refused.get(key) ?? 0) + 1);
+      const { attempt } = activityInfo();
+      const attempts = Math.max(attempt, (refused.get(key) ?? 0) + 1);
       refused.delete(key);
-      return { ...removal, ...pod, attempts };
+      return { ...removal, ...pod, attempts, ...(attempt > 1 ? { retried: true } : {}) };
     });
   } catch (error) {
     noteRefusal(key);

@@ -18,8 +18,8 @@ export interface EndFacts {
   readonly sawJob: boolean;
   /** A job was running at the end, by the runner's own signal or a job event. */
   readonly ownBusyAtEnd: boolean;
-  /** The CI server's last answer to a removal. */
-  readonly removal?: RemovalAnswer;
+  /** The CI server's last answer to a removal; `gone`: absent, but an earlier try of ours may have removed it, its answer lost. */
+  readonly removal?: RemovalAnswer | 'gone';
   readonly onEviction: 'fail' | 'replace';
   /** Runners in a row, this one included, whose container never started. */
   readonly neverStartedInARow: number;
@@ -63,10 +63,10 @@ function initFailureOf({ pod, started }: EndFacts): string | undefined {
  */
 function didItsJob(f: EndFacts, lost: boolean): boolean {
   if (lost) return f.sawJob && !f.ownBusyAtEnd && f.removal !== 'busy';
-  return f.sawJob || f.removal === 'absent' || f.removal === 'busy';
+  return f.sawJob || f.removal === 'absent' || f.removal === 'gone' || f.removal === 'busy';
 }
 
-/** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one. */
+/** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; `gone` may be our own doing. */
 function wasBusy(f: EndFacts): boolean {
   return f.ownBusyAtEnd || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent');
 }

@@ -11,7 +11,8 @@ import { decideUnregistration, type RemovalAnswer, type UnregistrationAction, ty
 
 /** How the unregistration of one runner went. */
 export interface Unregistered {
-  readonly removal?: RemovalAnswer;
+  /** `gone`: absent, and perhaps by an earlier try of ours. */
+  readonly removal?: RemovalAnswer | 'gone';
   readonly stoppedByUs: boolean;
   readonly tornDown: boolean;
   readonly deregistration?: string;
@@ -35,7 +36,7 @@ export async function unregister(life: RunnerLife): Promise<Unregistered> {
 class Unregistration {
   readonly #life: RunnerLife;
   #answer: RemovalAnswer | undefined;
-  #removal: RemovalAnswer | undefined;
+  #removal: Unregistered['removal'];
   #stopRequested: 'stop' | 'force' | undefined;
   #provenAt: number | undefined;
   #settled = false;
@@ -136,12 +137,13 @@ class Unregistration {
       stopping ? spec.intervals.stopPatienceMs : undefined,
     );
     if (called.kind === 'done') {
-      const { answer, attempts, runnerId, pod } = called.value;
+      const { answer, retried, attempts, runnerId, pod } = called.value;
       life.unregisterAttempts += attempts;
       if (runnerId !== undefined) runner.id = runnerId;
       this.#tornDown = pod === 'gone';
       if (this.#tornDown) life.pass('TearingDown');
       this.#heard(answer, facts);
+      if (answer === 'absent' && retried === true) this.#removal = 'gone';
     } else if (called.kind === 'failed') {
       // Nothing is known of a registration, and the CI server does not say: that must not hold up the end of this life.
       await tearDown(life);

@@ -46,6 +46,7 @@ describe('the runner ended by itself', () => {
   test.each<Row>([
     ['exit 0 after a job', { pod: exited(0), sawJob: true }, end('succeeded')],
     ['exit 0, and it is unregistered: it had a job', { pod: exited(0), removal: 'absent' }, end('succeeded')],
+    ['exit 0, and it is unregistered, perhaps by us', { pod: exited(0), removal: 'gone' }, end('succeeded')],
     ['exit 0, and GitHub still calls it busy: it had a job', { pod: exited(0), removal: 'busy' }, end('succeeded')],
     ['exit 0 while idle, still registered: no job', { pod: exited(0) }, end('errored', 'agent_lost')],
     ['exit 0 before it was online', { pod: exited(0), wasOnline: false }, end('errored', 'never_registered')],
@@ -78,6 +79,8 @@ describe('the runner was lost', () => {
     ['busy by its own word', { pod: evicted, ownBusyAtEnd: true, sawJob: true }, end('errored', 'evicted')],
     ['busy by the CI server’s word', { pod: evicted, removal: 'busy' }, end('errored', 'evicted')],
     ['unregistered by itself: an ephemeral one had taken a job', { pod: vanished, removal: 'absent' }, end('errored', 'deleted_externally')],
+    ['unregistered, perhaps by a try of ours whose worker died: no sign of a job', { pod: vanished, removal: 'gone' }, replace('deleted_externally')],
+    ['the same, busy by its own word', { pod: vanished, removal: 'gone', ownBusyAtEnd: true, sawJob: true }, end('errored', 'deleted_externally')],
     ['a static one unregistered: no sign of a job', { pod: vanished, removal: 'absent', ephemeral: false }, replace('deleted_externally')],
     ['busy, onEviction replace', { pod: evicted, ...busy, onEviction: 'replace' }, replace('evicted')],
     ['evicted, yet its job was done', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), sawJob: true, removal: 'absent' }, end('succeeded')],
@@ -177,7 +180,7 @@ describe('what holds for every combination of facts', () => {
   const succeeds = (decision: EndDecision) => decision.kind === 'end' && decision.outcome === 'succeeded';
 
   test('all of them are tried', () => {
-    expect(decided).toHaveLength(2 ** 6 * 12 * 4 * 4 * 2 * 2);
+    expect(decided).toHaveLength(2 ** 6 * 12 * 5 * 4 * 2 * 2);
   });
 
   test('an unknown final state is never succeeded: only exit 0 of an ephemeral one, or a drain', () => {
@@ -207,7 +210,7 @@ function* everyCombination(): Generator<EndFacts> {
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
     const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;
     for (const pod of pods) {
-      for (const removal of [undefined, 'removed', 'absent', 'busy'] as const) {
+      for (const removal of [undefined, 'removed', 'absent', 'gone', 'busy'] as const) {
         for (const cancel of [undefined, drain, cancelled('drain').cancel, cancelled('stop').cancel]) {
           for (const onEviction of ['fail', 'replace'] as const) {
             for (const neverStartedInARow of [1, 4]) {
