@@ -224,7 +224,7 @@ export class Supervisor {
     if (this.#options.plan.cleanup) await this.#processes.sweep();
     await this.#output;
     await Promise.all([this.#stdout.flushed(), this.#stderr.flushed()]);
-    if (this.#temporary !== undefined) await this.#pending.track(rm(this.#temporary, { recursive: true, force: true }));
+    await this.#tidy();
     leave(status, this.#pending);
   }
 
@@ -232,8 +232,12 @@ export class Supervisor {
     this.#over.abort();
     this.#processes.killAll();
     const record = unrecorded === undefined || this.#pending.any ? Promise.resolve() : this.#record(unrecorded);
-    await Promise.race([Promise.all([record, this.#stderr.flushed()]), new Promise((resolve) => setTimeout(resolve, LAST_MOMENT_MS))]);
+    await Promise.race([Promise.all([record.then(() => this.#tidy()), this.#stderr.flushed()]), new Promise((resolve) => setTimeout(resolve, LAST_MOMENT_MS))]);
     leave(status, this.#pending);
+  }
+
+  async #tidy(): Promise<void> {
+    if (this.#temporary !== undefined) await this.#pending.track(rm(this.#temporary, { recursive: true, force: true }));
   }
 
   #background(work: Promise<unknown>): void {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { buildSync } from 'esbuild';
 
 const MAIN = new URL('../../supervisor/main.ts', import.meta.url).pathname;
@@ -53,7 +53,7 @@ export class SupervisedProcess {
           : ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', TINI, '-s', '--', ...supervisor];
     const [name = '', value = ''] = this.#token.split('=');
     // Nothing of the test's own Node reaches the supervisor.
-    this.process = spawn(file, rest, { env: { PATH: process.env['PATH'] ?? '', [name]: value, ...env }, stdio: 'pipe' });
+    this.process = spawn(file, rest, { env: { PATH: process.env['PATH'] ?? '', TMPDIR: dirname(bundle), [name]: value, ...env }, stdio: 'pipe' });
     this.closed = once(this.process, 'close');
     this.process.stderr?.on('data', (text: Buffer) => (this.#stderr += text.toString()));
   }
