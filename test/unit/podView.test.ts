@@ -59,6 +59,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
   ['with a termination message', pod({ phase: 'Failed', ...runnerIs(terminated(1, { message: '{"reason":"timeout"}' })) }),
     { exit: { code: 1, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', message: '{"reason":"timeout"}' } }],
   ['OOM-killed', pod({ phase: 'Failed', ...runnerIs(terminated(137, { reason: 'OOMKilled' })) }), { ended: true, exit: { code: 137, oomKilled: true, finishedAt: '2026-03-01T11:59:50Z' } }],
+  ['a process of its job OOM-killed, the runner not', pod({ phase: 'Succeeded', ...runnerIs(terminated(0, { reason: 'OOMKilled' })) }), { exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
   ['killed, not for memory', pod({ phase: 'Failed', ...runnerIs(terminated(137)) }), { exit: { code: 137, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
   ['could not start its command', pod({ phase: 'Failed', ...runnerIs({ terminated: { exitCode: 128, reason: 'StartError', message: 'exec: "nope": not found', startedAt: '1970-01-01T00:00:00Z', finishedAt: '2026-03-01T11:59:50Z' } }) }),
     { ended: true, exit: { code: 128, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', message: 'exec: "nope": not found' } }, ['startedAt']],

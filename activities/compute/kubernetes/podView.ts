@@ -86,7 +86,8 @@ function exitOf(runner: V1ContainerStatus | undefined): Exit | undefined {
   const message = terminated.message ?? (plainReason(terminated.reason) ? undefined : terminated.reason);
   return {
     code: terminated.exitCode,
-    oomKilled: terminated.reason === 'OOMKilled',
+    // The runtime gives this reason also to a container whose first process lives on when another one (the job's) was killed.
+    oomKilled: terminated.reason === 'OOMKilled' && terminated.exitCode !== 0,
     ...(finishedAt ? { finishedAt } : {}),
     ...(message ? { message } : {}),
   };
