@@ -172,8 +172,9 @@ export function see(life: RunnerLife, pod: PodView): boolean {
   const last = runner.pod;
   // A pod that vanished while nobody watched is reported without the UID that nobody could read any more.
   if (last === undefined || (pod.uid !== last.uid && !(pod.gone && pod.uid === ''))) return false;
-  // What a vanished pod was last known to be still holds; only its end is news.
-  runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;
+  // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
+  if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
+  else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;
   if (pod.busy !== undefined && !pod.ended) runner.podBusy = pod.busy;
   return true;
 }

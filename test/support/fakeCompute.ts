@@ -20,6 +20,8 @@ export class FakeCompute implements Compute {
   muted = false;
   /** What a pod does when it is asked to go: `143`, say, at once; or nothing until the test ends it. */
   onDelete: 'exit' | 'linger' = 'exit';
+  /** A pod whose container has ended is still there for a moment when it is deleted, as a kubelet's are. */
+  slowToGo = false;
   /** Thrown by the next calls of a method. */
   readonly failures: { method: keyof Compute; error: Error }[] = [];
   #listener: PodListener | undefined;
@@ -62,9 +64,14 @@ export class FakeCompute implements Compute {
     const current = this.pods.get(pod.name);
     if (current?.uid !== pod.uid) return 'gone';
     this.deletions.push({ name: pod.name, gracePeriodSeconds: options.gracePeriodSeconds, underJob: this.jobs.has(pod.name), reason: options.reason });
-    if (current.ended || options.gracePeriodSeconds === 0) {
+    if (options.gracePeriodSeconds === 0 || (current.ended && !this.slowToGo)) {
       this.vanish(pod.name);
       return 'gone';
+    }
+    if (current.ended) {
+      this.change(pod.name, { terminating: true });
+      setImmediate(() => this.vanish(pod.name));
+      return 'terminating';
     }
     this.change(pod.name, { terminating: true, terminationDeadline: new Date(Date.now() + 30_000).toISOString() });
     if (this.onDelete === 'exit') {

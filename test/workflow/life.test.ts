@@ -175,7 +175,8 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     [{ code: 7 }, { outcome: 'errored', cause: 'runner_deprecated' }],
     [{ code: 3 }, { outcome: 'failed', exitCode: 3 }],
     [{ code: 137, oomKilled: true }, { outcome: 'failed', cause: 'oom_killed' }],
-  ])('a runner that ends with %p', async ({ code, ...more }, expected) => {
+  ])('a runner that ends with %p, however long its pod takes to go', async ({ code, ...more }, expected) => {
+    compute.slowToGo = true;
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
