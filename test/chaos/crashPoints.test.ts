@@ -5,6 +5,7 @@ import { cleanEnd } from '../support/demoLives.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together, type Scenario } from '../support/together.ts';
 import { CrashWorld } from './crashWorld.ts';
+import { partaking } from './partaking.ts';
 import type { ProxiedRequest } from './withholdingProxy.ts';
 
 type Matcher = (request: ProxiedRequest) => boolean;
@@ -155,7 +156,6 @@ const lives: Record<string, Scenario<CrashWorld>> = {
 };
 
 await describeWithLab('worker killed between a side effect and its completion', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  const scenarios = Object.fromEntries(Object.entries(lives).map(([name, life]) => [name, CrashWorld.partaking(life)]));
   const afterwards = Object.fromEntries(Object.entries(cleanEnd).map(([name, end]): [string, Scenario<CrashWorld>] => [name, async ({ world }) => await end(world)]));
-  together(async () => await CrashWorld.open(lab, Object.keys(lives).length), scenarios, { afterwards });
+  together(async () => await CrashWorld.open(lab, Object.keys(lives).length), partaking(lives), { afterwards });
 });

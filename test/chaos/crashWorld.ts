@@ -6,7 +6,6 @@ import { expect } from '@jest/globals';
 import { KubeConfig } from '@kubernetes/client-node';
 import type { LabState } from '../../lab/lab.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
-import type { Scenario } from '../support/together.ts';
 import { Meeting } from './meeting.ts';
 import { startWithholdingProxy, type WithheldAnswer, type WithholdingProxy } from './withholdingProxy.ts';
 
@@ -77,17 +76,10 @@ export class CrashWorld {
     });
   }
 
-  /** A life that fails on the way calls the meetings off, so that the others do not wait for it. */
-  static partaking(scenario: Scenario<CrashWorld>): Scenario<CrashWorld> {
-    return async (crash) => {
-      try {
-        await scenario(crash);
-      } catch (error) {
-        crash.#ready.callOff(error);
-        crash.#crash.callOff(error);
-        throw error;
-      }
-    };
+  /** Somebody will not come to the meetings. */
+  callOff(cause: unknown): void {
+    this.#ready.callOff(cause);
+    this.#crash.callOff(cause);
   }
 
   async close(): Promise<void> {

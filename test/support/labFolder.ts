@@ -3,3 +3,8 @@ export function testLabFolder(nodes?: 'kubelet' | 'kwok'): string {
   const base = process.env['HOLDFAST_LAB_DIR'] ?? '.holdfast/lab-test';
   return nodes === 'kwok' ? `${base}-kwok` : base;
 }
+
+/** The folder of the lab whose parts are killed and started again in the middle of a test. */
+export function restartsLabFolder(): string {
+  return `${testLabFolder('kubelet')}-restarts`;
+}
