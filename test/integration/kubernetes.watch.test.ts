@@ -80,14 +80,6 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     expect(harness.log.filter(({ level }) => level === 'warn').length).toBeGreaterThanOrEqual(3);
   });
 
-  test('a resource version that the server has forgotten (its real answer): a new list', async () => {
-    proxy.script('watch', { kind: 'rewrite', query: { resourceVersion: '1' } });
-    await startWatch();
-    await until('a second list', () => lists() === 2);
-    await until('relisted', () => watch.relists.length === 2);
-    await expectAlive();
-  });
-
   test('410 as an answer and as an event: a pod that vanished meanwhile is told gone, with its last view', async () => {
     await startWatch();
     proxy.script('watch', { kind: 'answer', status: 200, body: `${JSON.stringify({ type: 'ERROR', object: gone410 })}\n` }, { kind: 'answer', status: 410, body: JSON.stringify(gone410) });
