@@ -157,6 +157,8 @@ export interface PodView extends PodRef {
   readonly terminating: boolean;
   /** When the grace of a terminating pod is over (ISO 8601). */
   readonly terminationDeadline?: string;
+  /** When it was told to go, by a deletion or by the DisruptionTarget condition (ISO 8601). */
+  readonly toldToGoAt?: string;
   /** Why the container cannot start, while that is so. */
   readonly problem?: { readonly kind: 'image_pull' | 'invalid_image' | 'config'; readonly message: string; readonly since: string };
   /** The DisruptionTarget condition's reason (EvictionByEvictionAPI, PreemptionByScheduler, DeletionByTaintManager, …). */

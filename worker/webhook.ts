@@ -37,6 +37,7 @@ const workflowJobEvent = z.object({
     name: short(200).nullish(),
     runner_id: z.int().nonnegative().nullish(),
     runner_name: z.string().nullish(),
+    conclusion: short(40).nullish(),
   }),
 });
 const ACTIONS = ['queued', 'in_progress', 'completed'] as const satisfies readonly CiEvent['action'][];
@@ -54,13 +55,14 @@ export function readDelivery(eventName: string, body: unknown): Delivery {
   if (eventName !== 'workflow_job') return { kind: 'ignored', why: 'other_event' };
   const parsed = workflowJobEvent.safeParse(body);
   if (!parsed.success) return { kind: 'malformed' };
-  const { id, name, runner_id: runnerId, runner_name: runnerName } = parsed.data.workflow_job;
+  const { id, name, runner_id: runnerId, runner_name: runnerName, conclusion } = parsed.data.workflow_job;
   const action = ACTIONS.find((known) => known === parsed.data.action);
   if (action === undefined) return { kind: 'ignored', why: 'other_action' };
   if (runnerName === null || runnerName === undefined || !OUR_RUNNER_NAME.test(runnerName)) return { kind: 'ignored', why: 'no_runner' };
   const event: CiEvent = { action, jobId: id, runnerName };
   if (runnerId) event.runnerId = runnerId; // GitHub says null or 0 until a runner is assigned
   if (name) event.jobName = name;
+  if (conclusion) event.conclusion = conclusion;
   return { kind: 'event', runnerName, event };
 }
 

@@ -156,6 +156,8 @@ export interface CiEvent {
   runnerName?: string;
   /** Shown to people; never used for a decision. */
   jobName?: string;
+  /** How a completed job ended, in the CI server's words (`success`, `failure`, `cancelled`, …). */
+  conclusion?: string;
 }
 
 export interface PodStateEvent {

@@ -18,6 +18,8 @@ export interface EndFacts {
   readonly sawJob: boolean;
   /** A job was running at the end, by the runner's own signal or a job event. */
   readonly ownBusyAtEnd: boolean;
+  /** Its job ended otherwise than in success after the runner had been told to go: the goodbye interrupted it. */
+  readonly jobInterrupted: boolean;
   /** The CI server's last answer to a removal; `gone`: absent, but an earlier try of ours may have removed it, its answer lost. */
   readonly removal?: RemovalAnswer | 'gone';
   readonly onEviction: 'fail' | 'replace';
@@ -62,13 +64,13 @@ function initFailureOf({ pod, started }: EndFacts): string | undefined {
  * (GitHub needs a moment) says that it had one.
  */
 function didItsJob(f: EndFacts, lost: boolean): boolean {
-  if (lost) return f.sawJob && !f.ownBusyAtEnd && f.removal !== 'busy';
+  if (lost) return f.sawJob && !f.ownBusyAtEnd && !f.jobInterrupted && f.removal !== 'busy';
   return f.sawJob || f.removal === 'absent' || f.removal === 'gone' || f.removal === 'busy';
 }
 
 /** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; `gone` may be our own doing. */
 function wasBusy(f: EndFacts): boolean {
-  return f.ownBusyAtEnd || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent');
+  return f.ownBusyAtEnd || f.jobInterrupted || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent');
 }
 
 function whenCancelled(f: EndFacts, cancel: Cancellation): EndDecision {

@@ -21,6 +21,8 @@ export interface RunnerState {
   /** By job events. */
   ciBusy: boolean;
   job?: string;
+  /** When its last job was said to have ended otherwise than in success (ms since the epoch). */
+  jobFailedAt?: number;
   /** ms since the epoch. */
   busySince?: number;
   /** ms since the epoch; moved by `extendDeadline`. */
@@ -141,6 +143,7 @@ export class RunnerLife {
       runner.ciBusy = false;
       // An event that overtook its own in_progress still proves that a job ran.
       runner.sawJob = true;
+      if (event.conclusion !== undefined && event.conclusion !== 'success') runner.jobFailedAt = Date.now();
       if (runner.podBusy !== true) this.#becameIdle();
     }
   }

@@ -101,6 +101,7 @@ function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, sto
     wasOnline: runner.online,
     sawJob: runner.sawJob,
     ownBusyAtEnd: life.ownSignal() === 'busy',
+    jobInterrupted: runner.jobFailedAt !== undefined && runner.jobFailedAt >= Date.parse(runner.pod?.toldToGoAt ?? ''),
     onEviction: spec.onEviction,
     neverStartedInARow: life.neverStartedInARow,
     shortLivedInARow: life.shortLivedInARow,

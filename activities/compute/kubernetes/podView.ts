@@ -60,6 +60,7 @@ export function podView(pod: V1Pod, now: string, previous?: PodView): PodView {
     terminating: terminationDeadline !== undefined,
     // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
     ...(terminationDeadline ? { terminationDeadline } : {}),
+    ...toldToGo(metadata, disruption),
     ...(problem ? { problem } : {}),
     ...(disruption?.status === 'True' ? { disruption: disruption.reason ?? 'DisruptionTarget' } : {}),
     ...(status?.reason ? { reason: status.reason } : {}),
@@ -77,6 +78,15 @@ export function goneView(last: PodView): PodView {
 
 function condition(pod: V1Pod, type: string): V1PodCondition | undefined {
   return pod.status?.conditions?.find((each) => each.type === type);
+}
+
+/** Whichever came first: an eviction sets the condition before it deletes, the kubelet sets it without deleting at all. */
+function toldToGo(metadata: V1Pod['metadata'], disruption: V1PodCondition | undefined): Pick<PodView, 'toldToGoAt'> {
+  const disruptedAt = disruption?.status === 'True' ? timestamp(disruption.lastTransitionTime) : undefined;
+  const deadline = timestamp(metadata?.deletionTimestamp);
+  const deletedAt = deadline === undefined ? undefined : Date.parse(deadline) - (metadata?.deletionGracePeriodSeconds ?? 0) * 1_000;
+  const times = [...(disruptedAt === undefined ? [] : [Date.parse(disruptedAt)]), ...(deletedAt === undefined ? [] : [deletedAt])];
+  return times.length === 0 ? {} : { toldToGoAt: new Date(Math.min(...times)).toISOString() };
 }
 
 function exitOf(runner: V1ContainerStatus | undefined): Exit | undefined {

@@ -35,6 +35,11 @@ describe('reading a delivery', () => {
     });
   });
 
+  test('how a job ended is passed on', () => {
+    expect(readDelivery('workflow_job', { ...(job({ conclusion: 'cancelled' }) as object), action: 'completed' })).toMatchObject({ event: { action: 'completed', conclusion: 'cancelled' } });
+    expect(readDelivery('workflow_job', job({ conclusion: null }))).not.toHaveProperty('event.conclusion');
+  });
+
   test.each([
     ['null', { runner_id: null, name: null }],
     ['0', { runner_id: 0, name: '' }],

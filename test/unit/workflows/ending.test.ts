@@ -21,6 +21,7 @@ const idle: EndFacts = {
   wasOnline: true,
   sawJob: false,
   ownBusyAtEnd: false,
+  jobInterrupted: false,
   removal: 'removed',
   onEviction: 'fail',
   neverStartedInARow: 0,
@@ -84,6 +85,8 @@ describe('the runner was lost', () => {
     ['a static one unregistered: no sign of a job', { pod: vanished, removal: 'absent', ephemeral: false }, replace('deleted_externally')],
     ['busy, onEviction replace', { pod: evicted, ...busy, onEviction: 'replace' }, replace('evicted')],
     ['evicted, yet its job was done', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), sawJob: true, removal: 'absent' }, end('succeeded')],
+    ['told to go in its job, which ended by that', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), sawJob: true, jobInterrupted: true, removal: 'absent' }, end('errored', 'evicted')],
+    ['the same, a static one', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), ephemeral: false, sawJob: true, jobInterrupted: true }, end('errored', 'evicted')],
     ['told to go in its job, exit 0 is no success', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), ...busy }, end('errored', 'evicted')],
     ['told to go, exit 0, and nothing told of a job', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }) }, replace('evicted')],
   ])('%s', (...row) => check(row));
@@ -180,7 +183,7 @@ describe('what holds for every combination of facts', () => {
   const succeeds = (decision: EndDecision) => decision.kind === 'end' && decision.outcome === 'succeeded';
 
   test('all of them are tried', () => {
-    expect(decided).toHaveLength(2 ** 6 * 12 * 5 * 4 * 2 * 2);
+    expect(decided).toHaveLength(2 ** 7 * 12 * 5 * 4 * 2 * 2);
   });
 
   test('an unknown final state is never succeeded: only exit 0 of an ephemeral one, or a drain', () => {
@@ -200,13 +203,13 @@ describe('what holds for every combination of facts', () => {
   });
 
   test('a started runner with a job is replaced only where that was asked for', () => {
-    expect(violations((f, decision) => decision.kind !== 'replace' || !f.started || !f.ownBusyAtEnd || f.onEviction === 'replace')).toEqual([]);
+    expect(violations((f, decision) => decision.kind !== 'replace' || !f.started || !(f.ownBusyAtEnd || f.jobInterrupted) || f.onEviction === 'replace')).toEqual([]);
   });
 });
 
 function* everyCombination(): Generator<EndFacts> {
   const pods = [undefined, live, ended, vanished, evicted, exited(0), exited(0, { terminating: true }), exited(1), exited(7), exited(143, { terminating: true }), killedForMemory, { ...ended, reason: 'DeadlineExceeded' }];
-  const flags = ['stoppedByUs', 'ephemeral', 'started', 'wasOnline', 'sawJob', 'ownBusyAtEnd'] as const;
+  const flags = ['stoppedByUs', 'ephemeral', 'started', 'wasOnline', 'sawJob', 'ownBusyAtEnd', 'jobInterrupted'] as const;
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
     const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;
     for (const pod of pods) {
