@@ -1,0 +1,119 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Benchmark } from '../../bench/benchmark.ts';
+import { BENCHMARKS } from '../../bench/benchmarks/index.ts';
+import { mapConcurrently } from '../../bench/concurrency.ts';
+import { parseMetrics, sum } from '../../bench/metrics.ts';
+import { isMet, missed, reportTable } from '../../bench/report.ts';
+import { percentile, round } from '../../bench/statistics.ts';
+
+describe('the figures of the benchmarks', () => {
+  // Programs read them: a new key is fine, a changed one is not.
+  test.each([
+    ['lifecycle', ['events', 'bytes', 'githubRequests', 'kubernetesRequests']],
+    ['scaleup', ['runners', 'perSecond', 'createdP95Ms', 'onlineP95Ms']],
+    ['finish', ['runners', 'p50Ms', 'p95Ms', 'p99Ms', 'perSecond']],
+    ['waiting', ['runners', 'workerRssMiB', 'workerCpuPercent']],
+    ['churn', ['jobs', 'jobsPerSecond', 'goneP95Ms', 'replacementP95Ms']],
+    ['recovery', ['runners', 'seconds']],
+  ])('of %s', (name, keys) => {
+    expect(Object.keys(BENCHMARKS.find((benchmark) => benchmark.name === name)?.figures ?? {})).toEqual(keys);
+  });
+});
+
+describe('percentile: the smallest value that at least that share does not exceed', () => {
+  test.each([
+    [[7], 0.95, 7],
+    [[3, 1, 2], 0.5, 2],
+    [Array.from({ length: 100 }, (_, index) => 100 - index), 0.95, 95],
+    [Array.from({ length: 20 }, (_, index) => index + 1), 0.99, 20],
+    [[5, 1], 0, 1],
+  ])('of %j at %d: %d', (values, share, expected) => {
+    expect(percentile(values, share)).toBe(expected);
+  });
+
+  test('of nothing there is none', () => {
+    expect(() => percentile([], 0.5)).toThrow('percentile');
+  });
+});
+
+test('round', () => {
+  expect([round(1.25, 1), round(1.04, 1), round(99.6)]).toEqual([1.3, 1, 100]);
+});
+
+describe('metrics', () => {
+  const samples = parseMetrics(
+    [
+      '# HELP requests_total Requests',
+      '# TYPE requests_total counter',
+      'requests_total{verb="create",resource="pods",status="201"} 3',
+      'requests_total{verb="create",resource="secrets",status="201"} 2',
+      'requests_total{verb="get",resource="pods",path="a\\"b,c"} 1e2',
+      'up 1',
+      '',
+    ].join('\n'),
+  );
+
+  test('names, labels with escaped quotes, values', () => {
+    expect(samples).toHaveLength(4);
+    expect(samples[2]).toEqual({ name: 'requests_total', labels: { verb: 'get', resource: 'pods', path: 'a\\"b,c' }, value: 100 });
+    expect(samples[3]).toEqual({ name: 'up', labels: {}, value: 1 });
+  });
+
+  test('sums by labels', () => {
+    expect(sum(samples, 'requests_total')).toBe(105);
+    expect(sum(samples, 'requests_total', { verb: 'create' })).toBe(5);
+    expect(sum(samples, 'requests_total', { verb: 'create', resource: 'pods' })).toBe(3);
+    expect(sum(samples, 'nothing')).toBe(0);
+  });
+});
+
+describe('budgets', () => {
+  test.each([
+    [10, { kind: 'max', limit: 10 }, true],
+    [10.1, { kind: 'max', limit: 10 }, false],
+    [30, { kind: 'min', limit: 30 }, true],
+    [29.9, { kind: 'min', limit: 30 }, false],
+    [Number.NaN, { kind: 'max', limit: 10 }, false],
+    [1, undefined, undefined],
+  ] as const)('%d against %j: %s', (value, budget, expected) => {
+    expect(isMet(value, budget)).toBe(expected);
+  });
+
+  const benchmark: Benchmark = {
+    name: 'example',
+    summary: '',
+    defaultRunners: 1,
+    figures: {
+      slow: { unit: 'ms', what: 'slowness', budget: { kind: 'max', limit: 1_000 } },
+      fast: { unit: '/s', what: 'speed', budget: { kind: 'min', limit: 5 } },
+      free: { unit: '', what: 'no budget' },
+    },
+    run: () => Promise.reject(new Error('not run')),
+  };
+
+  test('those missed are named, in the table too', () => {
+    const figures = { slow: 1_200, fast: 7, free: 3 };
+    expect(missed(benchmark, figures)).toEqual(['slow']);
+    const lines = reportTable(benchmark, figures).split('\n');
+    expect(lines.find((line) => line.includes('slow '))).toMatch(/1,200 ms.*≤ 1,000.*NO/);
+    expect(lines.find((line) => line.includes('fast '))).toMatch(/7 \/s.*≥ 5.*yes/);
+  });
+
+  test('a figure that was not measured misses its budget', () => {
+    expect(missed(benchmark, { fast: 7 })).toEqual(['slow']);
+  });
+});
+
+test('mapConcurrently: so many at a time, results in order, the first failure thrown', async () => {
+  let running = 0;
+  let most = 0;
+  const doubled = await mapConcurrently([1, 2, 3, 4, 5], 2, async (item) => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setImmediate(resolve));
+    running--;
+    return item * 2;
+  });
+  expect(doubled).toEqual([2, 4, 6, 8, 10]);
+  expect(most).toBe(2);
+  await expect(mapConcurrently([1, 2], 2, async (item) => await (item === 2 ? Promise.reject(new Error('two')) : Promise.resolve(item)))).rejects.toThrow('two');
+});
