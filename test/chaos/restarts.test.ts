@@ -8,6 +8,7 @@ import { cleanEnd } from '../support/demoLives.ts';
 import { describeIf } from '../support/lab.ts';
 import { restartsLabFolder } from '../support/labFolder.ts';
 import { together, type Scenario } from '../support/together.ts';
+import { until } from '../support/until.ts';
 import { partaking } from './partaking.ts';
 import { RestartWorld } from './restartWorld.ts';
 
@@ -32,13 +33,19 @@ async function goesOn(run: ClusterRun, job: { id: number }, seconds: number): Pr
   await run.jobSays(job, `second ${Number(last.slice('second '.length)) + seconds}`);
 }
 
+/** Its container has ended, and the API server has told so to those who watch. */
+async function podEnds(run: ClusterRun): Promise<void> {
+  const phases = async (): Promise<(string | undefined)[]> => (await run.pods()).map(({ status }) => status?.phase);
+  await until(`${run.key}'s pod to have ended`, async () => (await phases()).join() === 'Succeeded');
+}
+
 type Ending = 'whileTemporalIsDown' | 'whileApiServerIsDown' | 'afterwards';
 
 const ephemeral = (name: string, ending: Ending): Life => async (world) => {
   const { run, job, finish } = await world.busy(name);
   const holdDown = async (): Promise<void> => await goesOn(run, job, HELD_DOWN_SECONDS);
   await world.goThrough({
-    whileTemporalIsDown: ending === 'whileTemporalIsDown' ? finish : holdDown,
+    whileTemporalIsDown: ending === 'whileTemporalIsDown' ? async () => await finish().then(async () => await podEnds(run)) : holdDown,
     between: async () => void (ending === 'whileTemporalIsDown' && (await endsAs(run, SUCCEEDED))),
     whileApiServerIsDown: ending === 'whileApiServerIsDown' ? finish : ending === 'afterwards' ? holdDown : () => undefined,
   });
