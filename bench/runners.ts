@@ -56,8 +56,11 @@ export async function untilClosed(world: World, count: number): Promise<void> {
   await untilCount(world, 'at their end', count, async () => await countClosed(world));
 }
 
-/** A benchmark may be slow, but not stuck: without any progress for so long it gives up. */
-const STUCK_MS = 90_000;
+/**
+ * A benchmark may be slow, but not stuck: without any progress for so long it gives up. Longer than the ten minutes after which a wait
+ * looks live again: an overloaded server may have started an activity and never told the worker.
+ */
+const STUCK_MS = 11 * 60_000;
 
 async function untilCount(world: World, where: string, wanted: number, count: () => Promise<number>): Promise<void> {
   let last = -1;
