@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { BINARIES } from '../../lab/versions.ts';
+import { CHILD_ENV_PREFIX } from '../../supervisor/settings.ts';
 import { settings } from '../../worker/settings.ts';
 import * as contract from '../../workflows/contract.ts';
 import { RUNNER_DEFAULTS, parseRunnerInput } from '../../workflows/input.ts';
@@ -12,6 +13,8 @@ import { runCli } from '../support/cli.ts';
 import { PROJECT, pages, resolveLink, type Page } from '../support/markdown.ts';
 
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
+/** The variables of ours that a text names; not the beginnings of names. */
+const variables = (text: string): string[] => [...text.matchAll(/\b(HOLDFAST_[A-Z_]*[A-Z])\b(?![_<*…])/g)].map(([, name = '']) => name);
 const PAGES = pages();
 const each = PAGES.map((page) => [page.path, page] as const);
 const matches = (page: Page, pattern: RegExp): string[] => page.code.flatMap((code) => [...code.matchAll(pattern)].map((match) => match[1] ?? ''));
@@ -45,10 +48,12 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
       HOLDFAST_BENCH_DIR: 'bench/main.ts',
+      HOLDFAST_BENCH_WINDOW: 'bench/benchmarks/waiting.ts',
       HOLDFAST_LAB_DIR: 'lab/main.ts',
     };
     for (const [name, file] of Object.entries(others)) if (read(file).includes(name)) known.add(name);
-    expect([...page.text.matchAll(/\b(HOLDFAST_[A-Z_]*[A-Z])\b(?![_<*…])/g)].map(([, name = '']) => name).filter((name) => !known.has(name))).toEqual([]);
+    for (const name of variables(read('supervisor/settings.ts'))) known.add(name);
+    expect(variables(page.text).filter((name) => !known.has(name) && !name.startsWith(CHILD_ENV_PREFIX))).toEqual([]);
   });
 
   test('its shell blocks are shell, its YAML is YAML, its JSON is JSON', () => {
