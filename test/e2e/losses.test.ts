@@ -73,7 +73,7 @@ const losses: Record<string, Scenario<ClusterWorld>> = {
     run.expectInterrupted(job);
   },
 
-  'its registration is removed from outside while idle: errored/deleted_externally': async (world) => {
+  'its registration is removed from outside while idle: it ends by itself': async (world) => {
     const run = await world.start('unregistered');
     await run.listens();
     const [registration] = run.registrations();

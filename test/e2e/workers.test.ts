@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ClusterWorld } from '../support/clusterWorld.ts';
+import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
+import { cleanEnd } from '../support/demoLives.ts';
+import { describeWithLab } from '../support/lab.ts';
+import type { SimulatedJob } from '../../simulator/types.ts';
+
+interface Busy {
+  readonly run: ClusterRun;
+  readonly job: SimulatedJob;
+}
+
+await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  let world: ClusterWorld;
+  beforeAll(async () => {
+    world = await ClusterWorld.open(lab);
+  }, 120_000);
+  afterAll(async () => await world.close(), 120_000);
+
+  async function busy(name: string, seconds: number, ephemeral = true): Promise<Busy> {
+    const run = await world.start(name, { ephemeral });
+    return { run, job: await run.runJob(countingJob(seconds)) };
+  }
+
+  /** What every runner has: its pod, untouched, and its one registration. */
+  async function belongings(runs: readonly ClusterRun[]): Promise<object[]> {
+    return await Promise.all(
+      runs.map(async (run) => ({
+        pods: (await run.pods()).map(({ metadata, status }) => ({ uid: metadata?.uid, deletion: metadata?.deletionTimestamp, phase: status?.phase })),
+        registrations: run.registrations().map(({ id, name }) => ({ id, name })),
+      })),
+    );
+  }
+
+  async function expectEachUnharmed(lives: readonly Busy[]): Promise<void> {
+    for (const { run, job } of lives) {
+      expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+      run.expectUnharmed(job);
+      expect(run.podsEver()).toHaveLength(1);
+      expect(run.requests('POST', 201)).toHaveLength(1);
+    }
+  }
+
+  test('SIGKILL in the middle of jobs: another worker carries on, with no second pod and no second registration', async () => {
+    const [working, ending, drained, idle] = await Promise.all([busy('working', 25), busy('ending', 3), busy('drained', 25, false), world.start('idle')]);
+    const { pod, runnerName: lost } = await idle.listens();
+    await drained.run.drain();
+    world.worker.kill('SIGKILL');
+    expect(await world.worker.ended).toBe('SIGKILL');
+
+    // While nobody watches: a job ends, and a pod vanishes.
+    await ending.run.jobSays(ending.job, 'finished');
+    await idle.deletePod(pod, 0);
+    await world.startWorker();
+    const { runnerName } = await idle.listens(2);
+    const late = idle.queueJob(countingJob(1));
+    await expectEachUnharmed([ending, working, drained]);
+    expect(await idle.ends()).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }] });
+    idle.expectUnharmed(late);
+  }, 180_000);
+
+  test('SIGTERM in the middle of jobs: status 143, the promised line, no runner touched; a new worker carries on', async () => {
+    const lives = await Promise.all([busy('kept', 20), busy('kept-draining', 20, false)]);
+    const idle = await world.start('kept-idle');
+    await idle.listens();
+    await lives[1].run.drain();
+    const runs = [...lives.map(({ run }) => run), idle];
+    const before = await belongings(runs);
+    const { worker } = world;
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe(143);
+    expect(worker.log.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^received terminated: handing \d+ activities back; no runner is cancelled$/));
+    expect(worker.errors).toEqual([]);
+
+    expect(await belongings(runs)).toEqual(before);
+    for (const { run, job } of lives) expect(run.job(job)).toMatchObject({ status: 'in_progress', cancelRequested: false });
+
+    await world.startWorker();
+    await expectEachUnharmed(lives);
+    expect(idle.podsEver()).toHaveLength(1);
+    await idle.drain();
+    expect(await idle.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
+  }, 180_000);
+
+  for (const [name, check] of Object.entries(cleanEnd)) test(name, async () => await check(world));
+});
