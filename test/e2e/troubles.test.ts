@@ -4,6 +4,8 @@ import { cleanEnd } from '../support/demoLives.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together, type Scenario } from '../support/together.ts';
 
+/** Under an init, because the first process of a container gets no signal that it does not ask for. */
+const SLEEP = ['/sbin/tini', '--', 'sleep', '600'];
 const OLD_VERSION = '2.0.0';
 const LITTLE_MEMORY = { spec: { containers: [{ name: 'runner', resources: { limits: { memory: '256Mi' } } }] } };
 
@@ -30,14 +32,14 @@ const troubles: Record<string, Scenario<ClusterWorld>> = {
 
   'a container that does not start: errored/pending_timeout': async (world) => {
     const run = await world.start('pending', {
-      pod: { spec: { initContainers: [{ name: 'slow', image: 'holdfast.test/busybox:1', command: ['sleep', '600'] }] } },
+      pod: { spec: { initContainers: [{ name: 'slow', image: 'holdfast.test/runner:1', command: SLEEP }] } },
       timeouts: { podPending: '6s' },
     });
     expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'pending_timeout', attempt: 1 });
   },
 
   'a runner that never registers: errored/never_registered': async (world) => {
-    const run = await world.start('silent', { command: ['sleep', '600'], timeouts: { registration: '5s' } });
+    const run = await world.start('silent', { command: SLEEP, timeouts: { registration: '5s' } });
     expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'never_registered', attempt: 1 });
   },
 

@@ -1,0 +1,34 @@
+/**
+ * The worker's process with one difference: the watch over the pods tells nothing, neither ends of waits nor signals. All that is left is
+ * each wait's own look at every re-sync.
+ */
+import { NativeConnection, Worker } from '@temporalio/worker';
+import type { Compute } from '../../activities/ports.ts';
+import { loadConfig } from '../../worker/config.ts';
+import { createHttpServer } from '../../worker/httpServer.ts';
+import { createLogger } from '../../worker/logger.ts';
+import { createMetrics } from '../../worker/metrics.ts';
+import { HoldfastPlugin } from '../../worker/plugin.ts';
+import { createPorts } from '../../worker/ports.ts';
+import { installTemporalRuntime } from '../../worker/temporalRuntime.ts';
+
+const config = loadConfig();
+if (config.webhookSecrets !== undefined) throw new Error('this worker takes no job events');
+const logger = createLogger(config.log);
+const metrics = createMetrics();
+const temporalMetrics = await installTemporalRuntime(logger);
+const connection = await NativeConnection.connect(config.temporal);
+const { compute, ciServers, ciQueues } = await createPorts(config, { logger, metrics });
+
+let completions = 0;
+const muted: Compute = { ...compute, watch: async () => ({ stop: async () => undefined, synced: () => true }) };
+const plugin = new HoldfastPlugin({ compute: muted, ciServers, ciQueues, logger, onCompletion: () => completions++ });
+const worker = await Worker.create({ connection, taskQueue: config.taskQueue, plugins: [plugin] });
+const http = createHttpServer({
+  logger,
+  registry: metrics.registry,
+  temporalMetrics,
+  ready: { polling: () => plugin.status().polling, muted: () => completions === 0 },
+});
+logger.info({ http: await http.listen(config.http) }, 'worker started');
+await worker.run();
