@@ -165,8 +165,11 @@ function workerOptions(config: HoldfastConfig, connection: NativeConnection, plu
     maxCachedWorkflows: config.maxCachedWorkflows,
     maxConcurrentWorkflowTaskExecutions: config.maxWorkflowTasks,
     maxConcurrentActivityTaskExecutions: config.maxActivities,
-    workflowTaskPollerBehavior: { type: 'autoscaling' },
-    activityTaskPollerBehavior: { type: 'autoscaling' },
+    // Measured (docs/benchmarks.md): a fixed few polls, most of them for new runners, bring a scale-up online a quarter faster than
+    // autoscaling polls do, and cost a steady turnover nothing. What is under way already keeps its share.
+    maxConcurrentWorkflowTaskPolls: 10,
+    nonStickyToStickyPollRatio: 0.7,
+    maxConcurrentActivityTaskPolls: 10,
     shutdownGraceTime: config.shutdownGraceMs,
     shutdownForceTime: config.shutdownForceMs,
     ...(config.versioning && {
