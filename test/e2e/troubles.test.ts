@@ -85,7 +85,7 @@ const troubles: Record<string, Scenario<ClusterWorld>> = {
 
   'a CI server that refuses the credential: errored/credentials, and no pod was made': async (world) => {
     const { id } = world.simulator.addFault({ kind: 'not_found', endpoint: '* /orgs/refused-*' });
-    const run = await world.start('refused', { timeouts: { provisioning: '6s' } });
+    const run = await world.start('refused', { timeouts: { provisioning: '15s' } });
     // Whether an interrupted try has registered something is asked for, too: that must not go unanswered for ever.
     await run.reaches('unregistering', ({ phase }) => phase === 'Unregistering');
     world.simulator.clearFaults(id);

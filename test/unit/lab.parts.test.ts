@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ import { canListen, freePort } from '../../lab/ports.ts';
 import { isAlive, processStartTime, startDetached, stopProcess } from '../../lab/process.ts';
 import { BINARIES } from '../../lab/versions.ts';
 import { isRequired } from '../support/lab.ts';
+import { until } from '../support/until.ts';
 
 const SUM = 'a'.repeat(64);
 
@@ -140,7 +141,8 @@ describe('on this machine', () => {
 
   test('a process is known by its start time, and stopped for sure', async () => {
     const options = { log: join(folder, 'log'), cwd: folder, env: { PATH: process.env['PATH'] } };
-    const identity = await startDetached('sh', ['-c', "trap '' TERM; while :; do sleep 0.05; done"], options);
+    const identity = await startDetached('sh', ['-c', "trap '' TERM; echo deaf; while :; do sleep 0.05; done"], options);
+    await until('the trap', async () => (await readFile(options.log, 'utf8')).split('\n').includes('deaf'));
     expect(await isAlive(identity)).toBe(true);
     expect(await isAlive({ ...identity, startTime: 'another' })).toBe(false);
     expect(await stopProcess({ ...identity, startTime: 'another' }, 'SIGKILL', 1_000)).toBe(true);
