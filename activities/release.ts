@@ -49,8 +49,14 @@ export async function release(ports: ActivityPorts, input: ReleaseInput): Promis
   const key = `${input.credential}/${input.scope.name}/${named.name}`;
   try {
     return await withHeartbeats(`removing the registration of ${named.name}`, async () => {
-      const removal = await remove(ports.ciServers.get(input.credential), named, input);
-      const pod = input.tearDown === undefined ? {} : { pod: await tearDown(ports, input.tearDown) };
+      const [removed, tornDown] = await Promise.allSettled([
+        remove(ports.ciServers.get(input.credential), named, input),
+        // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
+        input.tearDown === undefined ? undefined : tearDown(ports, input.tearDown),
+      ]);
+      const removal = fulfilled(removed);
+      const state = fulfilled(tornDown);
+      const pod = state === undefined ? {} : { pod: state };
       const { attempt } = activityInfo();
       const attempts = Math.max(attempt, (refused.get(key) ?? 0) + 1);
       refused.delete(key);
@@ -61,6 +67,11 @@ export async function release(ports: ActivityPorts, input: ReleaseInput): Promis
     // An unknown refusal is no verdict on the runner: it is asked again.
     throw lastTry(toFailure(error, input, false));
   }
+}
+
+function fulfilled<T>(settled: PromiseSettledResult<T>): T {
+  if (settled.status === 'rejected') throw settled.reason;
+  return settled.value;
 }
 
 async function remove(
