@@ -89,7 +89,7 @@ async function targetOf(options: DemoOptions, lab: LabState, stateDir: string): 
   const kubeconfig = lab.kubernetes?.kubeconfig ?? process.env['KUBECONFIG'] ?? '';
   const hostAddress = options.hostAddress ?? lab.hostAddress;
   if (hostAddress === undefined) throw new Error('--host-address is missing: the address of this machine that the pods of your cluster reach');
-  return await kubernetesTarget({ lab, kubeconfig, image: options.image, hostAddress, namespace: options.namespace });
+  return await kubernetesTarget({ kubeconfig, image: options.image, hostAddress, namespace: options.namespace });
 }
 
 async function playAll(stage: Stage, options: DemoOptions, signal: AbortSignal): Promise<DemoRunner[]> {

@@ -7,7 +7,6 @@ import { POD_FILE, type PodOwner, type RunnerStarted } from '../activities/compu
 import { createProcessCompute } from '../activities/compute/process/processCompute.ts';
 import { readJson } from '../activities/compute/process/atomicFile.ts';
 import { signalProcess } from '../activities/compute/process/processIdentity.ts';
-import type { LabState } from '../lab/lab.ts';
 import type { RunnerInput } from '../workflows/contract.ts';
 
 export interface Target {
@@ -54,11 +53,8 @@ export function processTarget(stateDir: string): Target {
   };
 }
 
-/**
- * Runners as pods.
- * @param lab - gives cluster, image and the host's address, unless they are given
- */
-export async function kubernetesTarget(options: { lab: LabState | undefined; kubeconfig: string; image: string; hostAddress: string; namespace: string }): Promise<Target> {
+/** Runners as pods, on the cluster of a kubeconfig. */
+export async function kubernetesTarget(options: { kubeconfig: string; image: string; hostAddress: string; namespace: string }): Promise<Target> {
   const [{ createKubernetesCompute }, { loadKubeConfig }, { CoreV1Api }] = await Promise.all([
     import('../activities/compute/kubernetes/kubernetes.ts'),
     import('../activities/compute/kubernetes/kubeConfig.ts'),

@@ -8,8 +8,6 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 export const RUNNER_WORKFLOW = 'runner';
 export const DEREGISTRATION_WORKFLOW = 'deregistration';
 
-/** Default task queue of workflows and of short control activities. */
-export const TASK_QUEUE = 'holdfast';
 /** Task queue of the calls to the CI server with one credential: rate-limited on the server side. */
 export const ciTaskQueue = (taskQueue: string, credential: string): string => `${taskQueue}-ci-${credential}`;
 
