@@ -69,7 +69,9 @@ export const SEARCH_ATTRIBUTES: Readonly<Record<'phase' | 'set' | 'scope' | 'out
 export interface RunnerInput {
   /** Prefix of the runner's name at the CI server; a hash of this execution is appended. Default: the workflow id without `runner-`. */
   name?: string;
-  /** Exactly one of these three. */
+  /** `none`: a plain command (`command`) that no CI server knows; it has every other part of the life. @default "github" */
+  ciServer?: 'github' | 'none';
+  /** Exactly one of these three; none with `ciServer: none`. */
   organization?: string;
   /** `owner/repo`. */
   repository?: string;
@@ -93,6 +95,13 @@ export interface RunnerInput {
   env?: Record<string, string>;
   /** PodTemplateSpec fragment; the container named `runner` is the runner's. */
   pod?: { metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> }; spec?: Record<string, unknown> };
+  /**
+   * How the supervisor gets to be the first process of the container: `inject` copies it in (needs the command to be known),
+   * `image`: the image's own entry point starts it, `none`: the command runs bare. Default: the worker's.
+   */
+  supervisor?: SupervisorMode;
+  /** Persistent volumes of the runner container. */
+  volumeClaims?: VolumeClaim[];
   timeouts?: {
     /** For registration, Secret and pod together, retries included. @default "1h" */
     provisioning?: string;
@@ -107,16 +116,44 @@ export interface RunnerInput {
     /** From Busy. @default "24h", which is also the cap */
     jobTimeout?: string;
   };
+  /** The grace ledger, additive; the pod's terminationGracePeriodSeconds is derived from it. */
   stop?: {
-    /** @default "10s" */
+    /** With `onTerm: drain`: how long the job may go on after SIGTERM. */
+    drainTimeout?: string;
+    /** From the stop's signal to SIGKILL. @default "10s" */
     signalTimeout?: string;
-    /** @default "5s" */
+    /** On top: for the records and the cleanup command. @default "5s" */
     cleanupTimeout?: string;
+    /** Instead of the one signal received, a sequence: `SIGINT,SIGTERM@5s`, counted from the stop's start. */
+    signals?: string;
   };
-  /** What becomes of the life when a busy runner loses its pod. @default "fail" */
-  onEviction?: 'fail' | 'replace';
+  /** What SIGTERM means inside the pod. `checkpoint` needs `onEviction: resume`. @default "stop" */
+  onTerm?: OnTerm;
+  /** What becomes of the life when a busy runner loses its pod. `resume` needs `ciServer: none`. @default "fail" */
+  onEviction?: OnEviction;
   /** Pace of re-checks; the defaults are right for production. */
   intervals?: RunnerIntervals;
+}
+
+export type SupervisorMode = 'inject' | 'image' | 'none';
+/** `drain`: the job may finish within `stop.drainTimeout`; `stop`: signal, grace, kill; `checkpoint`: as stop, and the next attempt goes on. */
+export type OnTerm = 'drain' | 'stop' | 'checkpoint';
+/** `fail`: a job is not idempotent; `replace`: a new runner; `resume`: the same work again, with the state of the attempt before. */
+export type OnEviction = 'fail' | 'replace' | 'resume';
+
+/** A PersistentVolumeClaim mounted into the runner container. The one called `state` is `HOLDFAST_STATE_DIR`. */
+export interface VolumeClaim {
+  name: string;
+  /** Absolute path in the container. */
+  mountPath: string;
+  /** Name of the claim, which outlives this runner. Absent: one of this life's own, which goes with it. */
+  claim?: string;
+  /** Size, such as `10Gi`: the claim is made where it does not exist yet. */
+  storage?: string;
+  /** Default: the cluster's. */
+  storageClass?: string;
+  /** @default ["ReadWriteOnce"] */
+  accessModes?: string[];
 }
 
 export interface RunnerIntervals {

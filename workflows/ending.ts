@@ -1,7 +1,7 @@
 /** What becomes of a life when its runner has ended: the verdict, or another runner. Pure. */
 import type { PodView } from '../activities/ports.ts';
 import type { Cancellation } from './cancellation.ts';
-import type { RunnerCause, RunnerOutcome } from './contract.ts';
+import type { OnEviction, RunnerCause, RunnerOutcome } from './contract.ts';
 import type { RemovalAnswer } from './unregistration.ts';
 
 export interface EndFacts {
@@ -22,7 +22,7 @@ export interface EndFacts {
   readonly jobInterrupted: boolean;
   /** The CI server's last answer to a removal; `gone`: absent, but an earlier try of ours may have removed it, its answer lost. */
   readonly removal?: RemovalAnswer | 'gone';
-  readonly onEviction: 'fail' | 'replace';
+  readonly onEviction: OnEviction;
   /** Runners in a row, this one included, whose container never started. */
   readonly neverStartedInARow: number;
   /** Runners in a row, this one included, that were lost within ten minutes. */

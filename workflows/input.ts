@@ -1,7 +1,7 @@
 /** Validation of the `runner` workflow's input: from what people write to a {@link RunnerSpec} with every default filled in. */
 import { z } from 'zod';
 import type { PodTemplate, Scope } from '../activities/ports.ts';
-import type { RunnerInput } from './contract.ts';
+import type { OnEviction, RunnerInput } from './contract.ts';
 import { parseDuration } from './duration.ts';
 import { credentialName, duration, scopeErrors, scopeFields, toErrors, toScope, word, type Parsed, type InputError } from './inputFields.ts';
 import { isReservedEnv, validatePodTemplate } from './podTemplate.ts';
@@ -16,7 +16,7 @@ export interface RunnerSpec {
   readonly ephemeral: boolean;
   readonly registrationMode: 'jit' | 'token';
   readonly set: string | undefined;
-  readonly onEviction: 'fail' | 'replace';
+  readonly onEviction: OnEviction;
   readonly pod: {
     readonly namespace?: string;
     readonly image?: string;
