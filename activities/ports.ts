@@ -68,6 +68,44 @@ export interface CiServer {
    * @throws CiServerError `busy` (422 in either text), `credentials`, `rate_limited`, `unavailable`, `rejected`
    */
   remove(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'>;
+  /**
+   * The jobs of the scope that wait for a runner or run on one: the truth, where webhooks were lost. It costs a request for each
+   * repository and each run under way, so it is for every few minutes.
+   * @param labels - only jobs that a runner with these labels can take
+   */
+  queuedJobs?(scope: Scope, labels?: readonly string[], signal?: AbortSignal): Promise<CiJobs>;
+  /**
+   * Has deliveries of webhooks that failed sent again, each of them once: GitHub does not do that by itself, and keeps them for three days.
+   * Absent where the server or the credential cannot (GitHub: only an App can).
+   */
+  redeliverFailed?(limits: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered>;
+}
+
+/** A job as the CI server lists it. Times are the CI server's own, ms since the epoch. */
+export interface CiJob {
+  readonly id: number;
+  readonly runAttempt: number;
+  /** `owner/repo`. */
+  readonly repository: string;
+  readonly labels: readonly string[];
+  readonly status: 'queued' | 'in_progress';
+  readonly queuedAt: number;
+  /** With `in_progress`. */
+  readonly startedAt?: number;
+  readonly runnerName?: string;
+}
+
+export interface CiJobs {
+  readonly jobs: readonly CiJob[];
+  /** Nothing was left out: a job that is not listed neither waits nor runs. False where there was more than one look may read. */
+  readonly complete: boolean;
+}
+
+export interface Redelivered {
+  /** Sent again now. */
+  readonly redelivered: number;
+  /** Failed ones that were left for the next time. */
+  readonly left: number;
 }
 
 export type CiServerErrorKind =
