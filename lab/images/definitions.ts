@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { ComponentUnavailableError } from '../options.ts';
 import type { ImageConfig } from './ociImage.ts';
 import { addProgram } from './rootfs.ts';
@@ -22,12 +23,16 @@ export interface ImageDefinition {
 const recipes = dirname(fileURLToPath(import.meta.url));
 const project = join(recipes, '..', '..');
 const simulator = join(project, 'simulator');
+const supervisor = join(project, 'supervisor');
 
 export const PAUSE_IMAGE = 'holdfast.test/pause:1';
 export const BUSYBOX_IMAGE = 'holdfast.test/busybox:1';
 export const RUNNER_IMAGE = 'holdfast.test/runner:1';
+/** Where pods get the supervisor from: `cp -R /opt/holdfast/. TARGET`. */
+export const SUPERVISOR_IMAGE = 'holdfast.test/supervisor:1';
 
 const tini = (): string => find('tini', 'HOLDFAST_TINI_BIN', ['/usr/bin/tini-static', '/usr/bin/tini', '/sbin/tini'], 'apt-get install tini');
+const staticTini = (): string => find('tini-static', 'HOLDFAST_TINI_STATIC_BIN', ['/usr/bin/tini-static', '/sbin/tini-static'], 'apt-get install tini');
 const busybox = (): string => find('busybox', 'HOLDFAST_BUSYBOX_BIN', ['/bin/busybox', '/usr/bin/busybox', '/sbin/busybox'], 'apt-get install busybox-static');
 /** The Node of the lock file where it is installed, so that the runner runs on the same one everywhere. */
 const node = (): string => {
@@ -64,6 +69,15 @@ export const IMAGES: readonly ImageDefinition[] = [
       await mkdir(join(root, 'opt/holdfast'), { recursive: true });
       if (existsSync(simulator)) await cp(simulator, join(root, 'opt/holdfast/simulator'), { recursive: true });
       await writeFile(join(root, 'opt/holdfast/package.json'), JSON.stringify({ type: 'module' }));
+    },
+  },
+  {
+    reference: SUPERVISOR_IMAGE,
+    config: { command: ['/bin/sh'] },
+    fingerprint: () => fingerprintOf([staticTini(), busybox(), node()], [supervisor, join(project, 'deploy', 'images')]),
+    async fill(root) {
+      await addBusybox(root);
+      await makeSupervisorFolder(join(root, 'opt/holdfast'), { tini: staticTini(), node: node() });
     },
   },
 ];
