@@ -105,8 +105,23 @@ export interface RunnerSetStatus {
   waitsFor?: string;
   labels: string[];
   scope: string;
+  /** An organization and an enterprise may have the same name. Absent: an organization, or with a `/` in `scope` a repository. */
+  scopeKind?: ScopeKind;
   holds: string[];
 }
+
+export type ScopeKind = 'organization' | 'repository' | 'enterprise';
+
+/**
+ * Which jobs a set is for, as a memo of its workflow under {@link SET_COVER_MEMO}: so the webhook finds it in the one list of all sets,
+ * also while no worker can answer a query. Without the memo the `status` query is asked.
+ */
+export interface SetCover {
+  labels: string[];
+  scope: string;
+  scopeKind: ScopeKind;
+}
+export const SET_COVER_MEMO = 'covers';
 
 /** Events of jobs whose labels this set covers; each may come late, twice and out of order. */
 export const demandSignal = defineSignal<[{ events: JobEvent[] }]>('demand');
