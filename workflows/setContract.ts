@@ -19,7 +19,7 @@ export interface SetScale {
 
 /** Another scale for a time; the first entry that holds now wins. */
 export interface SetSchedule extends SetScale {
-  /** When it begins: five cron fields. */
+  /** When it begins: five cron fields, in which day of month and day of week are alternatives. */
   cron: string;
   /** IANA time zone. @default "UTC" */
   timeZone?: string;
@@ -35,18 +35,31 @@ export interface RunnerSetInput extends SetScale {
   schedules?: SetSchedule[];
   /** Since the last scale-up, before idle runners in excess are drained. @default "10m" */
   scaleDownDelay?: string;
-  /** How long the place of an ephemeral runner that ended without its `completed` event stays empty. @default "10m" */
+  /** How long the place of an ephemeral runner that ran a job no event told of stays empty, unless the CI server says sooner. @default "10m" */
   recreationGuard?: string;
   rollout?: {
     /** Runners of a new template beyond the number wanted, while the old ones leave. @default 1 */
     maxSurge?: number;
   };
-  /** Names of runners that no scale-down and no rollout touches. */
+  /** Runners, by name or workflow id, that no scale-down and no rollout touches. Absent in an `apply`: as they are. */
   holds?: string[];
-  /** No runner is started while paused; those that run go on. */
+  /** No runner is started while paused; those that run go on. Absent in an `apply`: as it is. */
   paused?: boolean;
   /** How often queued jobs are looked for at the CI server, in case webhooks were lost; `0s` turns it off. @default "5m" */
   queueCheck?: string;
+  /** Pace of re-checks; the defaults are right for production. */
+  intervals?: SetIntervals;
+}
+
+export interface SetIntervals {
+  /** How often the runners are read again from Temporal's visibility. @default "5m" */
+  relist?: string;
+  /** After runners that did not come up, before the next one is tried; doubles with each. @default "15s" */
+  firstRetry?: string;
+  /** The longest of these waits. @default "10m" */
+  longestRetry?: string;
+  /** Between two looks at queued jobs that an ended runner's place waits for. @default "30s" */
+  guardLook?: string;
 }
 
 /** One event of one job, as a set hears of it. Times are the CI server's own, ms since the epoch. */
@@ -128,6 +141,8 @@ export const demandSignal = defineSignal<[{ events: JobEvent[] }]>('demand');
 export const runnerOnlineSignal = defineSignal<[RunnerNews]>('runnerOnline');
 export const runnerEndedSignal = defineSignal<[RunnerEndedNews]>('runnerEnded');
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
+/** What the set was last told to be, with every update since. */
+export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');
 export const scaleUpdate = defineUpdate<RunnerSetStatus, [SetScale]>('scale');
 /** Replaces the whole declaration; a template that differs starts a rollout. */
 export const applyUpdate = defineUpdate<RunnerSetStatus, [RunnerSetInput]>('apply');
