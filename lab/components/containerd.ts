@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Component, Lab } from '../component.ts';
-import { IMAGES, PAUSE_IMAGE } from '../images/definitions.ts';
+import { fingerprintOfImage, IMAGES, PAUSE_IMAGE } from '../images/definitions.ts';
 import { writeRecord } from '../store.ts';
 import { cniNetworkName, containerdFolder, containerdSocket, runFolder } from '../nodeFiles.ts';
 import { checkNodeRequirements, cniFolder, mayLowerOomScore } from '../nodeRequirements.ts';
@@ -19,7 +19,7 @@ export const containerd: Component = {
   after: [],
   async check() {
     await checkNodeRequirements();
-    for (const image of IMAGES) await image.fingerprint(); // says what an image is made of and is missing here
+    for (const image of IMAGES) await fingerprintOfImage(image); // says what an image is made of and is missing here
   },
   async prepare(lab) {
     lab.record.podNetwork = await ensureBridge(lab.record);

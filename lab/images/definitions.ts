@@ -8,15 +8,20 @@ import { promisify } from 'node:util';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { ComponentUnavailableError } from '../options.ts';
 import type { ImageConfig } from './ociImage.ts';
-import { addProgram } from './rootfs.ts';
+import { addLibraries, addProgram } from './rootfs.ts';
 
 /** An image made of programs of this machine, since none can be counted on to be pullable. */
 export interface ImageDefinition {
   readonly reference: string;
   readonly config: ImageConfig;
-  /** Changes whenever the image would. */
+  /** The lowest first. One that several images have is made and imported once. */
+  readonly layers: readonly LayerDefinition[];
+}
+
+export interface LayerDefinition {
+  /** Changes whenever the content would. */
   fingerprint(): Promise<string>;
-  /** Fills the image's root file system. */
+  /** Fills an empty folder with what the layer adds to the image's root. */
   fill(root: string): Promise<void>;
 }
 
@@ -40,47 +45,58 @@ const node = (): string => {
   return existsSync(pinned) ? pinned : process.execPath;
 };
 
+const busyboxLayer: LayerDefinition = { fingerprint: () => fingerprintOf([busybox()]), fill: addBusybox };
+/** Also where the simulator's runner has its Node from: one copy of 100 MB is enough. */
+const supervisorLayer: LayerDefinition = {
+  fingerprint: () => fingerprintOf([staticTini(), node()], [supervisor, join(project, 'deploy', 'images')]),
+  fill: (root) => makeSupervisorFolder(join(root, 'opt/holdfast'), { tini: staticTini(), node: node() }),
+};
+
 export const IMAGES: readonly ImageDefinition[] = [
   {
     // What keeps a pod's namespaces alive: ends on SIGTERM and reaps orphans.
     reference: PAUSE_IMAGE,
     config: { entrypoint: ['/sbin/tini', '--', '/bin/busybox', 'sleep', '2147483647'] },
-    fingerprint: () => fingerprintOf([tini(), busybox()]),
-    async fill(root) {
-      await addProgram(root, tini(), '/sbin/tini');
-      await addProgram(root, busybox(), '/bin/busybox');
-    },
+    layers: [
+      {
+        fingerprint: () => fingerprintOf([tini(), busybox()]),
+        async fill(root) {
+          await addProgram(root, tini(), '/sbin/tini');
+          await addProgram(root, busybox(), '/bin/busybox');
+        },
+      },
+    ],
   },
-  {
-    reference: BUSYBOX_IMAGE,
-    config: { command: ['/bin/sh'] },
-    fingerprint: () => fingerprintOf([busybox()]),
-    fill: addBusybox,
-  },
+  { reference: BUSYBOX_IMAGE, config: { command: ['/bin/sh'] }, layers: [busyboxLayer] },
+  { reference: SUPERVISOR_IMAGE, config: { command: ['/bin/sh'] }, layers: [busyboxLayer, supervisorLayer] },
   {
     // The simulator's runner: stands in for ghcr.io/actions/actions-runner.
     reference: RUNNER_IMAGE,
     config: { entrypoint: ['/sbin/tini', '--', 'node', '/opt/holdfast/simulator/runner.ts'], workingDir: '/opt/holdfast' },
-    fingerprint: () => fingerprintOf([tini(), busybox(), node()], [simulator]),
-    async fill(root) {
-      await addBusybox(root);
-      await addProgram(root, tini(), '/sbin/tini');
-      await addProgram(root, node(), '/usr/local/bin/node');
-      await mkdir(join(root, 'opt/holdfast'), { recursive: true });
-      if (existsSync(simulator)) await cp(simulator, join(root, 'opt/holdfast/simulator'), { recursive: true });
-      await writeFile(join(root, 'opt/holdfast/package.json'), JSON.stringify({ type: 'module' }));
-    },
-  },
-  {
-    reference: SUPERVISOR_IMAGE,
-    config: { command: ['/bin/sh'] },
-    fingerprint: () => fingerprintOf([staticTini(), busybox(), node()], [supervisor, join(project, 'deploy', 'images')]),
-    async fill(root) {
-      await addBusybox(root);
-      await makeSupervisorFolder(join(root, 'opt/holdfast'), { tini: staticTini(), node: node() });
-    },
+    layers: [
+      busyboxLayer,
+      supervisorLayer,
+      {
+        fingerprint: () => fingerprintOf([tini(), node()], [simulator]),
+        async fill(root) {
+          await addProgram(root, tini(), '/sbin/tini');
+          await addLibraries(root, node());
+          await mkdir(join(root, 'usr/local/bin'), { recursive: true });
+          await symlink('/opt/holdfast/node', join(root, 'usr/local/bin/node'));
+          await mkdir(join(root, 'opt/holdfast'), { recursive: true });
+          if (existsSync(simulator)) await cp(simulator, join(root, 'opt/holdfast/simulator'), { recursive: true });
+          await writeFile(join(root, 'opt/holdfast/package.json'), JSON.stringify({ type: 'module' }));
+        },
+      },
+    ],
   },
 ];
+
+/** Changes whenever the image would. */
+export async function fingerprintOfImage({ reference, config, layers }: ImageDefinition): Promise<string> {
+  const parts = await Promise.all(layers.map((layer) => layer.fingerprint()));
+  return createHash('sha256').update(JSON.stringify([reference, config, ...parts])).digest('hex');
+}
 
 async function addBusybox(root: string): Promise<void> {
   const program = busybox();

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import type { Lab } from '../component.ts';
 import { containerdFolder, containerdSocket } from '../nodeFiles.ts';
 import { readJson } from '../store.ts';
-import { IMAGES, type ImageDefinition } from './definitions.ts';
-import { packImage } from './ociImage.ts';
+import { fingerprintOfImage, IMAGES, type ImageDefinition, type LayerDefinition } from './definitions.ts';
+import { ImageLayout } from './ociImage.ts';
 
 /** Which content of each image the node has: `<reference>` → fingerprint. */
 const ledgerPath = (lab: Lab): string => join(containerdFolder(lab), 'images.json');
@@ -14,31 +14,43 @@ const ledgerPath = (lab: Lab): string => join(containerdFolder(lab), 'images.jso
 /** The images that the node lacks, or has in an older content (the simulator's runner was edited). */
 export async function staleImages(lab: Lab): Promise<ImageDefinition[]> {
   const ledger = (await readJson<Record<string, string>>(ledgerPath(lab))) ?? {};
-  const fingerprints = await Promise.all(IMAGES.map((image) => image.fingerprint()));
+  const fingerprints = await Promise.all(IMAGES.map(fingerprintOfImage));
   return IMAGES.filter((image, index) => ledger[image.reference] !== fingerprints[index]);
 }
 
-/** Builds these images and puts them into the node's containerd. */
+/** Builds these images and puts them into the node's containerd, all at once: what they share is made and read once. */
 export async function importImages(lab: Lab, images: readonly ImageDefinition[]): Promise<void> {
   const { ctr } = lab.binaries;
   if (ctr === undefined) throw new Error('ctr was not resolved');
-  for (const image of images) {
-    const started = performance.now();
-    const fingerprint = await image.fingerprint(); // before the build: what changes meanwhile is built again
-    const work = await mkdtemp(join(containerdFolder(lab), 'image-'));
-    try {
-      const root = join(work, 'root');
-      await mkdir(root);
-      await image.fill(root);
-      const archive = join(work, 'image.tar');
-      await packImage(root, image.reference, image.config, work, archive);
-      const snapshotter = lab.record.snapshotter ?? 'overlayfs';
-      await promisify(execFile)(ctr, ['--address', containerdSocket(lab), '--namespace', 'k8s.io', 'images', 'import', '--snapshotter', snapshotter, archive]);
-    } finally {
-      await rm(work, { recursive: true, force: true });
-    }
-    const ledger = (await readJson<Record<string, string>>(ledgerPath(lab))) ?? {};
-    await writeFile(ledgerPath(lab), JSON.stringify({ ...ledger, [image.reference]: fingerprint }));
-    lab.progress(`image ${image.reference}: ready in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  const started = performance.now();
+  // Before the build: what changes meanwhile is built again.
+  const fingerprints = Object.fromEntries(await Promise.all(images.map(async (image) => [image.reference, await fingerprintOfImage(image)])));
+  const work = await mkdtemp(join(containerdFolder(lab), 'image-'));
+  try {
+    const archive = join(work, 'images.tar');
+    await packImages(images, work, archive);
+    const snapshotter = lab.record.snapshotter ?? 'overlayfs';
+    await promisify(execFile)(ctr, ['--address', containerdSocket(lab), '--namespace', 'k8s.io', 'images', 'import', '--snapshotter', snapshotter, archive]);
+  } finally {
+    await rm(work, { recursive: true, force: true });
   }
+  const ledger = (await readJson<Record<string, string>>(ledgerPath(lab))) ?? {};
+  await writeFile(ledgerPath(lab), JSON.stringify({ ...ledger, ...fingerprints }));
+  lab.progress(`images ${images.map(({ reference }) => reference).join(', ')}: ready in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+}
+
+/** @param work an empty folder for what is in between */
+async function packImages(images: readonly ImageDefinition[], work: string, archive: string): Promise<void> {
+  const layout = await ImageLayout.create(join(work, 'layout'));
+  const layers = new Map<LayerDefinition, Awaited<ReturnType<ImageLayout['addLayer']>>>();
+  for (const layer of new Set(images.flatMap((image) => image.layers))) {
+    const root = join(work, `root-${layers.size}`);
+    await mkdir(root);
+    await layer.fill(root);
+    layers.set(layer, await layout.addLayer(root));
+  }
+  for (const image of images) {
+    await layout.addImage(image.reference, image.config, image.layers.flatMap((layer) => layers.get(layer) ?? []));
+  }
+  await layout.pack(archive);
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -12,61 +12,79 @@ export interface ImageConfig {
   readonly workingDir?: string;
 }
 
-/**
- * Packs a root file system as an image archive of one layer (https://github.com/opencontainers/image-spec, image layout) that
- * `ctr images import` takes. No container engine involved.
- * @param work an empty folder for what is in between
- */
-export async function packImage(root: string, reference: string, config: ImageConfig, work: string, archive: string): Promise<void> {
-  const layout = join(work, 'layout');
-  const blobs = join(layout, 'blobs', 'sha256');
-  await mkdir(blobs, { recursive: true });
+/** A blob of an image: https://github.com/opencontainers/image-spec/blob/main/descriptor.md */
+interface Blob {
+  readonly digest: string;
+  readonly size: number;
+}
 
-  const layerFile = join(work, 'layer.tar');
-  // Nothing of the build's time or user: equal content gives an equal digest.
-  await promisify(execFile)('tar', ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '-C', root, '-cf', layerFile, '.']);
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(layerFile), hash);
-  const layer = { digest: `sha256:${hash.digest('hex')}`, size: (await stat(layerFile)).size };
-  await rename(layerFile, join(blobs, layer.digest.slice('sha256:'.length)));
+/** An image layout (https://github.com/opencontainers/image-spec/blob/main/image-layout.md) in the making. No container engine involved. */
+export class ImageLayout {
+  readonly #folder: string;
+  readonly #manifests: object[] = [];
+  readonly #architecture = process.arch === 'x64' ? 'amd64' : process.arch;
 
-  const put = async (value: unknown): Promise<{ digest: string; size: number }> => {
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** @param folder is created */
+  static async create(folder: string): Promise<ImageLayout> {
+    await mkdir(join(folder, 'blobs', 'sha256'), { recursive: true });
+    return new ImageLayout(folder);
+  }
+
+  /** Packs what is in `root`. */
+  async addLayer(root: string): Promise<Blob> {
+    const file = join(this.#folder, 'layer.tar');
+    // Nothing of the build's time or user: equal content gives an equal digest.
+    await promisify(execFile)('tar', ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '-C', root, '-cf', file, '.']);
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(file), hash);
+    const digest = hash.digest('hex');
+    const { size } = await stat(file);
+    await rename(file, this.#path(digest));
+    return { digest: `sha256:${digest}`, size };
+  }
+
+  /** @param layers the lowest first */
+  async addImage(reference: string, config: ImageConfig, layers: readonly Blob[]): Promise<void> {
+    const platform = { architecture: this.#architecture, os: 'linux' };
+    const imageConfig = await this.#put({
+      ...platform,
+      config: {
+        Env: ['PATH=/usr/local/bin:/usr/bin:/bin:/sbin'],
+        ...(config.entrypoint === undefined ? {} : { Entrypoint: config.entrypoint }),
+        ...(config.command === undefined ? {} : { Cmd: config.command }),
+        WorkingDir: config.workingDir ?? '/',
+      },
+      rootfs: { type: 'layers', diff_ids: layers.map(({ digest }) => digest) },
+    });
+    const mediaType = 'application/vnd.oci.image.manifest.v1+json';
+    const manifest = await this.#put({
+      schemaVersion: 2,
+      mediaType,
+      config: { mediaType: 'application/vnd.oci.image.config.v1+json', ...imageConfig },
+      layers: layers.map((layer) => ({ mediaType: 'application/vnd.oci.image.layer.v1.tar', ...layer })),
+    });
+    this.#manifests.push({ mediaType, ...manifest, platform, annotations: { 'io.containerd.image.name': reference } });
+  }
+
+  /** Writes the archive that `ctr images import` takes. */
+  async pack(archive: string): Promise<void> {
+    await writeFile(join(this.#folder, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: this.#manifests }));
+    await writeFile(join(this.#folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
+    await promisify(execFile)('tar', ['-C', this.#folder, '-cf', archive, '.']);
+  }
+
+  async #put(value: unknown): Promise<Blob> {
     const text = JSON.stringify(value);
     const digest = createHash('sha256').update(text).digest('hex');
-    await writeFile(join(blobs, digest), text);
+    await writeFile(this.#path(digest), text);
     return { digest: `sha256:${digest}`, size: Buffer.byteLength(text) };
-  };
-  const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
-  const imageConfig = await put({
-    architecture,
-    os: 'linux',
-    config: {
-      Env: ['PATH=/usr/local/bin:/usr/bin:/bin:/sbin'],
-      ...(config.entrypoint === undefined ? {} : { Entrypoint: config.entrypoint }),
-      ...(config.command === undefined ? {} : { Cmd: config.command }),
-      WorkingDir: config.workingDir ?? '/',
-    },
-    rootfs: { type: 'layers', diff_ids: [layer.digest] },
-  });
-  const manifest = await put({
-    schemaVersion: 2,
-    mediaType: 'application/vnd.oci.image.manifest.v1+json',
-    config: { mediaType: 'application/vnd.oci.image.config.v1+json', ...imageConfig },
-    layers: [{ mediaType: 'application/vnd.oci.image.layer.v1.tar', ...layer }],
-  });
-  const index = {
-    schemaVersion: 2,
-    manifests: [
-      {
-        mediaType: 'application/vnd.oci.image.manifest.v1+json',
-        ...manifest,
-        platform: { architecture, os: 'linux' },
-        annotations: { 'io.containerd.image.name': reference },
-      },
-    ],
-  };
-  await writeFile(join(layout, 'index.json'), JSON.stringify(index));
-  await writeFile(join(layout, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
-  await promisify(execFile)('tar', ['-C', layout, '-cf', archive, '.']);
-  await rm(layout, { recursive: true, force: true });
+  }
+
+  #path(digest: string): string {
+    return join(this.#folder, 'blobs', 'sha256', digest);
+  }
 }
