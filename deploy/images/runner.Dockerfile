@@ -1,12 +1,28 @@
-# GitHub's runner with an entry point of its own, as a base for your own image: add your tools below, and name the result in
-# HOLDFAST_RUNNER_IMAGE or in a runner's `image`.
-#   docker build -t my-runner -f deploy/images/runner.Dockerfile deploy/images
+# GitHub's runner under Holdfast's supervisor, as a base for your own image: add your tools below, and name the result in
+# HOLDFAST_RUNNER_IMAGE or in a runner's `image`, with `supervisor: image`.
+#   docker build -t my-runner -f deploy/images/runner.Dockerfile .
+# The first two stages are those of worker.Dockerfile.
+FROM node:24.19.0-bookworm-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+
+FROM packages AS supervisor
+# tini-static comes with tini; strip makes Node smaller.
+RUN apt-get update && apt-get install --yes --no-install-recommends binutils tini && rm -rf /var/lib/apt/lists/*
+COPY supervisor supervisor
+COPY deploy/images deploy/images
+RUN npm run build:supervisor-folder -- /opt/holdfast
+
 FROM ghcr.io/actions/actions-runner:2.338.0
 
-COPY --chmod=0755 runner-entrypoint.sh /usr/local/bin/holdfast-runner
+COPY --from=supervisor /opt/holdfast /opt/holdfast
+COPY --chmod=0755 deploy/images/runner-entrypoint.sh /usr/local/bin/holdfast-runner
 
+# The supervisor watches the runner's log and its job hooks. It takes its other options from variables, too, which the worker sets.
+ENV HOLDFAST_MODE=github
 # run.sh passes SIGTERM on to the runner, which then ends its job gracefully.
 ENV RUNNER_MANUALLY_TRAP_SIG=1
 USER runner
 WORKDIR /home/runner
-ENTRYPOINT ["/usr/local/bin/holdfast-runner"]
+ENTRYPOINT ["/opt/holdfast/tini", "-s", "--", "/opt/holdfast/ld.so", "--library-path", "/opt/holdfast/lib", "/opt/holdfast/node", "/opt/holdfast/supervisor.mjs", "--", "/usr/local/bin/holdfast-runner"]

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, realpath, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, realpath, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,11 +37,13 @@ export async function makeSupervisorFolder(folder: string, parts: SupervisorFold
   const lib = join(folder, 'lib');
   await rm(lib, { recursive: true, force: true });
   await mkdir(lib, { recursive: true });
+  for (const each of [folder, lib]) await chmod(each, 0o755); // a container of any user runs it, whatever the umask here
   await bundleSupervisor(join(folder, 'supervisor.mjs'));
-  await copyFile(tini, join(folder, 'tini'));
-  await copyFile(loader, join(folder, 'ld.so'));
+  await chmod(join(folder, 'supervisor.mjs'), 0o644);
   await copyStripped(node, join(folder, 'node'));
-  for (const library of libraries.filter((path) => !isLoader(path))) await copyFile(library, join(lib, basename(library)));
+  await copyProgram(tini, join(folder, 'tini'));
+  await copyProgram(loader, join(folder, 'ld.so'));
+  for (const library of libraries.filter((path) => !isLoader(path))) await copyProgram(library, join(lib, basename(library)));
 }
 
 /** Bundles the supervisor into one file that needs Node ≥ 22 and nothing else. */
@@ -57,8 +59,17 @@ function isLoader(library: string): boolean {
 
 /** Without its symbols, which nothing here reads, Node is a seventh smaller. Where there is no `strip` it is copied as it is. */
 async function copyStripped(program: string, target: string): Promise<void> {
-  await run('strip', ['-o', target, program]).catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-    await copyFile(program, target);
-  });
+  try {
+    await run('strip', ['-o', target, program]);
+    await chmod(target, 0o755);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    await copyProgram(program, target);
+  }
+}
+
+async function copyProgram(program: string, target: string): Promise<void> {
+  await rm(target, { force: true }); // it may be running
+  await copyFile(program, target);
+  await chmod(target, 0o755);
 }

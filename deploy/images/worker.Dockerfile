@@ -1,23 +1,35 @@
-# The worker, and the `holdfast` command.
+# The worker, and the `holdfast` command. It also carries the supervisor's folder, which runners' pods copy from it: name this image in
+# HOLDFAST_SUPERVISOR_IMAGE.
 #   docker build -t holdfast-worker -f deploy/images/worker.Dockerfile .
 # Debian and not Alpine: the Temporal SDK's native part needs glibc.
-FROM node:24.19.0-bookworm-slim AS build
+FROM node:24.19.0-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
+
+FROM packages AS supervisor
+# tini-static comes with tini; strip makes Node smaller.
+RUN apt-get update && apt-get install --yes --no-install-recommends binutils tini && rm -rf /var/lib/apt/lists/*
+COPY supervisor supervisor
+COPY deploy/images deploy/images
+RUN npm run build:supervisor-folder -- /opt/holdfast
+
+FROM packages AS build
 COPY tsconfig.json tsconfig.build.json ./
 COPY workflows workflows
 COPY activities activities
 COPY worker worker
-COPY supervisor* supervisor
+COPY supervisor supervisor
 COPY simulator simulator
 COPY lab lab
 COPY demo demo
+COPY deploy/images deploy/images
 RUN npm run build && npm prune --omit=dev
 
 FROM node:24.19.0-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /app
+COPY --from=supervisor /opt/holdfast /opt/holdfast
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
+import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { parseDuration } from '../../workflows/duration.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
 import { loadConfig } from '../../worker/config.ts';
@@ -92,16 +93,25 @@ describe('the images', () => {
   const copied = (dockerfile: string): string[] => [...dockerfile.matchAll(/^COPY (?!--from)(?:--\S+ )*(.+) \S+$/gm)].flatMap(([, sources]) => (sources ?? '').split(' '));
 
   test.each([
-    ['deploy/images/worker.Dockerfile', '.'],
-    ['deploy/images/runner.Dockerfile', 'deploy/images'],
-  ])('%s: its base is pinned, and what it copies is there', (path, context) => {
+    ['deploy/images/worker.Dockerfile'],
+    ['deploy/images/runner.Dockerfile'],
+  ])('%s: its bases are pinned or stages, and what it copies is there', (path) => {
     const dockerfile = read(path);
-    for (const [, image] of dockerfile.matchAll(/^FROM (\S+)/gm)) expect(image).toMatch(/:\d+\.\d+\.\d+/);
+    const stages = [...dockerfile.matchAll(/^FROM \S+ AS (\S+)$/gm)].map(([, stage]) => stage);
+    for (const [, base] of dockerfile.matchAll(/^FROM (\S+)/gm)) if (!stages.includes(base)) expect(base).toMatch(/:\d+\.\d+\.\d+/);
+    for (const [, stage] of dockerfile.matchAll(/^COPY --from=(\S+)/gm)) expect(stages).toContain(stage);
     const sources = copied(dockerfile);
     expect(sources.length).toBeGreaterThan(0);
-    for (const source of sources) {
-      if (!source.includes('*')) expect(() => execFileSync('ls', [join(PROJECT, context, source)], { stdio: 'pipe' })).not.toThrow();
-    }
+    for (const source of sources) expect([source, existsSync(join(PROJECT, source))]).toEqual([source, true]);
+  });
+
+  test("the worker's image and the runner's make the supervisor's folder alike, with a script that exists", () => {
+    const making = (path: string): string | undefined => /^FROM \S+ AS packages\n[^]*?(?=^FROM (?!packages AS supervisor$))/m.exec(read(path))?.[0].trim();
+    const script = making('deploy/images/runner.Dockerfile');
+    expect(script).toBe(making('deploy/images/worker.Dockerfile'));
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    expect(script).toMatch(/npm run build:supervisor-folder -- \/opt\/holdfast$/);
+    expect(scripts['build:supervisor-folder']).toBe('node deploy/images/buildSupervisorFolder.ts');
   });
 
   test('the runner image is the one that runners get by default, and both run the same script', () => {
@@ -110,16 +120,33 @@ describe('the images', () => {
   });
 
   /** Runs the entry point over a runner that only tells how it was called. */
-  function enter(env: Record<string, string>): string[] {
+  function enter(env: Record<string, string>, [shell = '', ...args] = RUNNER_IMAGE_COMMAND): string[] {
     const home = mkdtempSync(join(tmpdir(), 'holdfast-runner-'));
     const tell = (name: string): string => `#!/bin/bash\necho "${name} $* token=\${ACTIONS_RUNNER_INPUT_TOKEN:-} jit=\${ACTIONS_RUNNER_INPUT_JITCONFIG:-} left=\${RUNNER_TOKEN:-}"\n`;
     for (const name of ['config.sh', 'run.sh']) writeFileSync(join(home, name), tell(name), { mode: 0o755 });
-    const [shell, ...args] = RUNNER_IMAGE_COMMAND;
-    return execFileSync(shell ?? '', args, { env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim().split('\n');
+    return execFileSync(shell, args, { env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim().split('\n');
   }
 
   test('with a JIT config it just runs', () => {
     expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc' })).toEqual(['run.sh  token= jit=abc left=']);
+  });
+
+  const withTini = existsSync('/usr/bin/tini-static') ? test : test.skip;
+  withTini("the runner image's entry point is the supervisor, from a folder with all it needs", async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-folder-'));
+    try {
+      await makeSupervisorFolder(folder);
+      const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(read('deploy/images/runner.Dockerfile'))?.[1] ?? '[]') as string[];
+      const script = join(PROJECT, 'deploy/images/runner-entrypoint.sh');
+      const command = entrypoint.flatMap((word) => (word === '/usr/local/bin/holdfast-runner' ? ['/bin/bash', script] : [word.replace('/opt/holdfast', folder)]));
+      const [, mode] = /^ENV HOLDFAST_MODE=(.*)$/m.exec(read('deploy/images/runner.Dockerfile')) ?? [];
+      expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc', HOLDFAST_MODE: mode ?? '' }, command)).toEqual(['run.sh  token= jit=abc left=']);
+      expect(() => enter({ RUNNER_TOKEN: 'AAA', HOLDFAST_MODE: 'nonsense' }, command)).toThrow(/HOLDFAST_MODE/); // it is the supervisor that ran
+      const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(folder, name)));
+      expect(files.reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0)).toBeLessThan(120e6);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test.each([

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { PROJECT } from '../support/markdown.ts';
@@ -42,4 +44,17 @@ describe('package-lock.json', () => {
     expect(manifest.devDependencies['node']).toMatch(/^\d+\.\d+\.\d+$/);
     expect(manifest.allowScripts['node']).toBe(true);
   });
+});
+
+test('the supervisor is published, but none of the binaries of its folder', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'));
+  try {
+    cpSync(join(PROJECT, 'package.json'), join(folder, 'package.json'));
+    mkdirSync(join(folder, 'dist/supervisor/lib'), { recursive: true });
+    for (const name of ['supervisor.mjs', 'tini', 'node', 'ld.so', 'lib/libc.so.6']) writeFileSync(join(folder, 'dist/supervisor', name), '');
+    const [packed] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as { files: { path: string }[] }[];
+    expect(packed?.files.map(({ path }) => path)).toEqual(['dist/supervisor/supervisor.mjs', 'package.json']);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
