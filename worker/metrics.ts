@@ -2,6 +2,8 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { RequestObserver } from '../activities/ciServers/index.ts';
 import type { ApiMeasure } from '../activities/compute/kubernetes/apiServer.ts';
+import { createJobDurations } from './demandMetrics.ts';
+import type { JobNews } from './webhookDelivery.ts';
 
 export interface Metrics {
   readonly registry: Registry;
@@ -10,6 +12,10 @@ export interface Metrics {
   /** A wait was completed (`true`), or nobody waited (`false`). */
   readonly completion: (completed: boolean) => void;
   readonly webhook: (outcome: string) => void;
+  /** An event of a job that a runner of this set runs. */
+  readonly job: (set: string, news: JobNews) => void;
+  /** Deliveries that GitHub was asked to send again. */
+  readonly redelivered: (credential: string, count: number) => void;
 }
 
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -62,6 +68,12 @@ export function createMetrics(): Metrics {
     labelNames: ['outcome'],
     registers,
   });
+  const redeliveries = new Counter({
+    name: 'holdfast_webhook_redeliveries_total',
+    help: 'Failed webhook deliveries that the CI server was asked to send again',
+    labelNames: ['credential'],
+    registers,
+  });
   return {
     registry,
     ciRequest({ credential, route, status, ms, rateLimitRemaining }) {
@@ -75,5 +87,7 @@ export function createMetrics(): Metrics {
     },
     completion: (completed) => completions.inc({ answered: String(completed) }),
     webhook: (outcome) => webhooks.inc({ outcome }),
+    job: createJobDurations(registry),
+    redelivered: (credential, count) => redeliveries.inc({ credential }, count),
   };
 }

@@ -8,6 +8,9 @@ import { ConfigError } from './configError.ts';
 import { TemporalUnreachableError, connectTemporal } from './connect.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
 import { createHttpServer } from './httpServer.ts';
+import { registerSetMetrics } from './demandMetrics.ts';
+import { DemandSets } from './demandSets.ts';
+import { DemandStatuses } from './demandStatuses.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { HoldfastPlugin } from './plugin.ts';
@@ -96,18 +99,26 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
       watch: () => plugin?.status().watchSynced ?? false,
     },
   });
+  let temporal: Client | undefined;
   const client = (): Client => {
-    if (!connection) throw new Error('not connected to Temporal yet');
-    return new Client({ connection, namespace: config.temporal.namespace });
+    if (!temporal) throw new Error('not connected to Temporal yet');
+    return temporal;
   };
+  const sets = new DemandSets({ client, taskQueue: config.taskQueue, logger });
+  const statuses = new DemandStatuses(sets, logger);
+  registerSetMetrics(metrics.registry, async () => (temporal ? await statuses.now() : []));
   if (config.webhookSecrets) {
-    await registerWebhook(http, { client, secrets: config.webhookSecrets, taskQueue: config.taskQueue, logger, onDelivery: metrics.webhook });
+    await registerWebhook(http, { client, secrets: config.webhookSecrets, taskQueue: config.taskQueue, sets, logger, onDelivery: metrics.webhook, onJob: metrics.job });
   }
   onClose(async () => await http.close());
   const address = await listen(http.listen(config.http), config);
 
   connection = await connect(config, logger, stop.signal);
-  onClose(async () => await connection?.close());
+  temporal = new Client({ connection, namespace: config.temporal.namespace });
+  onClose(async () => {
+    await http.close(); // what it has received is passed on before the connection goes
+    await connection?.close();
+  });
   await check(config, connection, logger);
   const ports = await createPorts(config, { logger, metrics });
   onClose(async () => await ports.close());

@@ -1,5 +1,6 @@
 /** Queries to Temporal's visibility (https://docs.temporal.io/list-filter). */
-import { RUNNER_WORKFLOW } from '../workflows/contract.ts';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../workflows/contract.ts';
+import { RUNNER_SET_WORKFLOW } from '../workflows/setContract.ts';
 
 /** A string literal of a list filter. */
 export function quoted(value: string): string {
@@ -9,4 +10,14 @@ export function quoted(value: string): string {
 /** The running runners of one task queue: another installation's are not ours to miss, nor to signal. */
 export function runningRunners(taskQueue: string): string {
   return `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoted(taskQueue)}`;
+}
+
+/** The running sets of one task queue. */
+export function runningSets(taskQueue: string): string {
+  return `WorkflowType = ${quoted(RUNNER_SET_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoted(taskQueue)}`;
+}
+
+/** The runners of one task queue that have, or had, this name at the CI server. */
+export function runnersNamed(taskQueue: string, name: string): string {
+  return `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND TaskQueue = ${quoted(taskQueue)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`;
 }

@@ -1,15 +1,16 @@
 /**
- * Receives GitHub's `workflow_job` deliveries and passes what they say about one of our runners on to its workflow.
- * A delivery is a hint that makes things faster, never the only source. Answers: 2xx only after Temporal has accepted the event;
- * 503 while Temporal is away, so that GitHub shows the delivery as failed and it can be delivered again.
+ * Receives GitHub's `workflow_job` deliveries. Answers 2xx only after Temporal has accepted the event for all whom it concerns, and 503
+ * otherwise, so that GitHub shows the delivery as failed and it can be delivered again. Keeps nothing: any number of replicas may receive.
  */
 import { verify } from '@octokit/webhooks-methods';
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Client } from '@temporalio/client';
+import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
-import { z } from 'zod';
-import { SEARCH_ATTRIBUTES, ciEventSignal, type CiEvent } from '../workflows/contract.ts';
-import { quoted, runningRunners } from './visibility.ts';
+import { Demand } from './demand.ts';
+import { DemandDeliveries } from './demandDeliveries.ts';
+import type { DemandSets } from './demandSets.ts';
+import { SparseLog } from './sparseLog.ts';
+import { readDelivery, type JobNews } from './webhookDelivery.ts';
 
 export const WEBHOOK_PATH = '/webhooks/github';
 
@@ -18,129 +19,157 @@ export interface WebhookOptions {
   readonly client: () => Client;
   /** The secrets of now; a delivery signed with any of them is good. */
   readonly secrets: () => readonly string[];
-  /** Runners of this task queue are ours. */
+  /** Runners and sets of this task queue are ours. */
   readonly taskQueue: string;
+  readonly sets: DemandSets;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** Told what became of each delivery, for metrics. */
   readonly onDelivery?: (outcome: string) => void;
+  /** Told of each event of a job that a runner of a set runs, for metrics. */
+  readonly onJob?: (set: string, news: JobNews) => void;
+  /** How long Temporal may take, in ms. @default 8000 (GitHub gives up on a delivery after 10 s) */
+  readonly deadlineMs?: number;
+  /** Deliveries under way at once; what is beyond is asked to come again, before its body is read. @default 1000 */
+  readonly maxInFlight?: number;
 }
 
-/** GitHub gives up on a delivery after 10 s. */
-const TEMPORAL_DEADLINE_MS = 8_000;
-
-/** Whatever a repository's author can write is cut to a size that is fit for a history. */
-const short = (max: number) => z.string().transform((value) => value.slice(0, max));
-const workflowJobEvent = z.object({
-  action: z.string(),
-  workflow_job: z.object({
-    id: z.int().positive(),
-    name: short(200).nullish(),
-    runner_id: z.int().nonnegative().nullish(),
-    runner_name: z.string().nullish(),
-    conclusion: short(40).nullish(),
-  }),
-});
-const ACTIONS = ['queued', 'in_progress', 'completed'] as const satisfies readonly CiEvent['action'][];
-/** Every name that Holdfast gives a runner; another one is no runner of ours, and must not get into a query. */
-const OUR_RUNNER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
-
-/** What a delivery asks for. */
-export type Delivery =
-  | { readonly kind: 'event'; readonly runnerName: string; readonly event: CiEvent }
-  | { readonly kind: 'ignored'; readonly why: 'other_event' | 'other_action' | 'no_runner' }
-  | { readonly kind: 'malformed' };
-
-/** Reads a delivery whose signature was good. Its content is still untrusted. */
-export function readDelivery(eventName: string, body: unknown): Delivery {
-  if (eventName !== 'workflow_job') return { kind: 'ignored', why: 'other_event' };
-  const parsed = workflowJobEvent.safeParse(body);
-  if (!parsed.success) return { kind: 'malformed' };
-  const { id, name, runner_id: runnerId, runner_name: runnerName, conclusion } = parsed.data.workflow_job;
-  const action = ACTIONS.find((known) => known === parsed.data.action);
-  if (action === undefined) return { kind: 'ignored', why: 'other_action' };
-  if (runnerName === null || runnerName === undefined || !OUR_RUNNER_NAME.test(runnerName)) return { kind: 'ignored', why: 'no_runner' };
-  const event: CiEvent = { action, jobId: id, runnerName };
-  if (runnerId) event.runnerId = runnerId; // GitHub says null or 0 until a runner is assigned
-  if (name) event.jobName = name;
-  if (conclusion) event.conclusion = conclusion;
-  return { kind: 'event', runnerName, event };
-}
-
-/** Adds the route to the server. */
-export async function registerWebhook(server: FastifyInstance, options: WebhookOptions): Promise<void> {
-  // In a scope of its own: here a body is the bytes that were signed, not what they mean.
-  await server.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-    scope.post(WEBHOOK_PATH, async (request, reply) => {
-      const { outcome, status, message } = await receive(options, request.headers, request.body);
-      options.onDelivery?.(outcome);
-      return await answer(reply, status, message);
-    });
-  });
-}
+/** GitHub's own cap is 25 MB, but a job is some KB, and each of its steps 0.3 KB. */
+const BODY_LIMIT = 1024 * 1024;
+const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 
 interface Answer {
   readonly outcome: string;
   readonly status: number;
   readonly message?: string;
 }
+const TOO_LARGE: Answer = { outcome: 'too_large', status: 413, message: `the body is over ${BODY_LIMIT / 1024} KiB, which no workflow_job event is: subscribe the webhook to workflow jobs only` };
+const OVERLOADED: Answer = { outcome: 'overloaded', status: 503, message: 'too many deliveries are under way: deliver it again later' };
+const BAD_SIGNATURE: Answer = { outcome: 'bad_signature', status: 401, message: 'the signature is wrong: set the same secret here and at GitHub' };
+const PONG: Answer = { outcome: 'ping', status: 200, message: 'pong' };
+const ACCEPTED: Answer = { outcome: 'accepted', status: 202, message: 'accepted' };
+const REPEATED: Answer = { outcome: 'repeated', status: 202, message: 'accepted before' };
+const NO_JSON: Answer = { outcome: 'malformed', status: 400, message: 'the body is not JSON: set the webhook\'s content type to application/json' };
+const NO_EVENT: Answer = { outcome: 'malformed', status: 400, message: 'this is not a workflow_job event as GitHub sends it' };
+const UNAVAILABLE: Answer = { outcome: 'temporal_unavailable', status: 503, message: 'Temporal does not accept the event now: deliver it again later' };
+/** No runner of ours runs the job, and no set covers it. */
+const NOT_OURS: Answer = { outcome: 'not_ours', status: 204 };
 
-async function receive(options: WebhookOptions, headers: Readonly<Record<string, string | string[] | undefined>>, body: unknown): Promise<Answer> {
-  const { logger } = options;
-  const header = (name: string): string => {
-    const value = headers[name];
-    return typeof value === 'string' ? value.slice(0, 200) : '';
+/** Adds the route to the server. */
+export async function registerWebhook(server: FastifyInstance, options: WebhookOptions): Promise<void> {
+  const { maxInFlight = 1_000 } = options;
+  const receiver = new Receiver(options);
+  let inFlight = 0;
+  const finish = async (reply: FastifyReply, { outcome, status, message }: Answer): Promise<FastifyReply> => {
+    options.onDelivery?.(outcome);
+    return message === undefined ? await reply.code(status).send() : await reply.code(status).type('application/json').send({ message });
   };
-  const delivery = header('x-github-delivery');
-  const text = Buffer.isBuffer(body) ? body.toString('utf8') : '';
-  if (!(await isSigned(options.secrets, text, header('x-hub-signature-256'), logger))) {
-    logger.warn({ delivery }, 'webhook delivery with a wrong signature refused: is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?');
-    return { outcome: 'bad_signature', status: 401, message: 'the signature is wrong: set the same secret here and at GitHub' };
-  }
-  if (header('x-github-event') === 'ping') return { outcome: 'ping', status: 200, message: 'pong' };
-  const json = parse(text);
-  if (json === undefined) return { outcome: 'malformed', status: 400, message: 'the body is not JSON: set the webhook\'s content type to application/json' };
-  const read = readDelivery(header('x-github-event'), json);
-  if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
-  if (read.kind === 'malformed') return { outcome: 'malformed', status: 400, message: 'this is not a workflow_job event as GitHub sends it' };
-  try {
-    const told = await options.client().withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, async () => await tell(options, read.runnerName, read.event));
-    return told > 0 ? { outcome: 'accepted', status: 202, message: 'accepted' } : { outcome: 'other_runner', status: 204 };
-  } catch (error) {
-    logger.error({ err: error, delivery }, 'webhook delivery not passed on: Temporal does not accept it');
-    return { outcome: 'temporal_unavailable', status: 503, message: 'Temporal does not accept the event now: deliver it again later' };
-  }
+  // In a scope of its own: here a body is the bytes that were signed, not what they mean.
+  await server.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    scope.addHook('onRequest', async (request, reply) => {
+      inFlight++;
+      reply.raw.once('close', () => inFlight--);
+      if (inFlight > maxInFlight) return await finish(reply, OVERLOADED);
+      // Told before a body is read that cannot be good.
+      if (!SIGNATURE.test(String(request.headers['x-hub-signature-256']))) return await finish(reply, receiver.badSignature(request.headers));
+      return undefined;
+    });
+    scope.setErrorHandler<FastifyError>(async (error, _request, reply) => {
+      if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return await finish(reply, TOO_LARGE);
+      throw error;
+    });
+    scope.post(WEBHOOK_PATH, { bodyLimit: BODY_LIMIT }, async (request, reply) => await finish(reply, await receiver.receive(request.headers, request.body)));
+  });
 }
 
-/** Constant-time over the raw body, for each secret. */
-async function isSigned(secrets: WebhookOptions['secrets'], text: string, signature: string, logger: WebhookOptions['logger']): Promise<boolean> {
-  if (text === '' || signature === '') return false;
-  let known: readonly string[];
-  try {
-    known = secrets();
-  } catch (error) {
-    logger.error({ err: error }, 'the webhook secret cannot be read: deliveries are refused until it can');
-    return false;
-  }
-  const results = await Promise.all(known.map(async (secret) => await verify(secret, text, signature)));
-  return results.includes(true);
-}
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** @returns how many workflows accepted the event */
-async function tell({ client, taskQueue }: WebhookOptions, runnerName: string, event: CiEvent): Promise<number> {
-  const query = `${runningRunners(taskQueue)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(runnerName)}`;
-  const { workflow } = client();
-  let told = 0;
-  for await (const { workflowId } of workflow.list({ query })) {
+class Receiver {
+  readonly #options: WebhookOptions;
+  readonly #demand: Demand;
+  readonly #deliveries = new DemandDeliveries<Answer>();
+  readonly #log = new SparseLog();
+
+  constructor(options: WebhookOptions) {
+    this.#options = options;
+    this.#demand = new Demand(options);
+  }
+
+  badSignature(headers: Headers): Answer {
+    this.#log.line('bad_signature', (leftOut) =>
+      this.#options.logger.warn({ delivery: header(headers, 'x-github-delivery'), leftOut }, 'webhook delivery with a wrong signature refused: is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?'),
+    );
+    return BAD_SIGNATURE;
+  }
+
+  async receive(headers: Headers, body: unknown): Promise<Answer> {
+    const text = Buffer.isBuffer(body) ? body.toString('utf8') : '';
+    const signature = header(headers, 'x-hub-signature-256');
+    if (!(await this.#isSigned(text, signature))) return this.badSignature(headers);
+    const event = header(headers, 'x-github-event');
+    if (event === 'ping') return PONG;
+    const json = parse(text);
+    if (json === undefined) return NO_JSON;
+    const read = readDelivery(event, json, Date.now());
+    if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
+    if (read.kind === 'malformed') return NO_EVENT;
+    // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
+    const delivery = header(headers, 'x-github-delivery');
+    const key = delivery === '' ? undefined : `${delivery} ${signature}`;
+    const { result, repeated } = await this.#deliveries.once(key, async () => await this.#pass(read.news, delivery), (answer) => answer === ACCEPTED);
+    return repeated && result === ACCEPTED ? REPEATED : result;
+  }
+
+  async #pass(news: JobNews, delivery: string): Promise<Answer> {
+    const { client, logger, onJob, deadlineMs = 8_000 } = this.#options;
+    const deadline = AbortSignal.timeout(deadlineMs);
     try {
-      await workflow.getHandle(workflowId).signal(ciEventSignal, event);
-      told++;
+      const telling = client().withDeadline(Date.now() + deadlineMs, async () => await this.#demand.tell(news, deadline));
+      const { sets, runners, runBy } = await within(deadline, telling);
+      if (runBy !== undefined) onJob?.(runBy, news);
+      if (sets.length + runners.length > 0) return ACCEPTED;
+      const { repository, labels } = news.event;
+      this.#log.line('not_ours', (leftOut) =>
+        logger.info({ repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut }, 'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do'),
+      );
+      return NOT_OURS;
     } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) throw error; // it has ended meanwhile: nobody to tell
+      this.#log.line('temporal_unavailable', (leftOut) => logger.error({ err: error, delivery, leftOut }, 'webhook delivery not passed on: Temporal does not accept it'));
+      return UNAVAILABLE;
     }
   }
-  return told;
+
+  /** Constant-time over the raw body, for each secret. */
+  async #isSigned(text: string, signature: string): Promise<boolean> {
+    if (text === '') return false;
+    let known: readonly string[];
+    try {
+      known = this.#options.secrets();
+    } catch (error) {
+      this.#log.line('no_secret', () => this.#options.logger.error({ err: error }, 'the webhook secret cannot be read: deliveries are refused until it can'));
+      return false;
+    }
+    const results = await Promise.all(known.map(async (secret) => await verify(secret, text, signature)));
+    return results.includes(true);
+  }
+}
+
+/** Cut to a size that is fit for a log. */
+function header(headers: Headers, name: string): string {
+  const value = headers[name];
+  return typeof value === 'string' ? value.slice(0, 100) : '';
+}
+
+async function within<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const onAbort = (): void => late.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 function parse(text: string): unknown {
@@ -149,8 +178,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-async function answer(reply: FastifyReply, status: number, message: string | undefined): Promise<FastifyReply> {
-  return message === undefined ? await reply.code(status).send() : await reply.code(status).type('application/json').send({ message });
 }

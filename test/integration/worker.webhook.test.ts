@@ -1,21 +1,32 @@
 import { randomUUID } from 'node:crypto';
+import { request as httpRequest } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import { sign } from '@octokit/webhooks-methods';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { fastify, type FastifyInstance, type LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
-import { WEBHOOK_PATH, registerWebhook } from '../../worker/webhook.ts';
+import { Registry } from 'prom-client';
+import type { ScopeKind } from '../../workflows/setContract.ts';
+import { registerSetMetrics } from '../../worker/demandMetrics.ts';
+import { DemandSets } from '../../worker/demandSets.ts';
+import { DemandStatuses } from '../../worker/demandStatuses.ts';
+import { WEBHOOK_PATH, registerWebhook, type WebhookOptions } from '../../worker/webhook.ts';
+import { AT, queued, run, startToldRunner, startToldSet, statusOf, type ToldRunner, type ToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
+Runtime.install({ logger: new DefaultLogger('ERROR') });
 const SECRET = "It's a Secret to Everybody";
+const logger = pino({ level: 'silent' });
 
 await describeWithLab('the webhook', { temporal: true }, (lab) => {
   let connection: Connection;
   let server: FastifyInstance;
   let taskQueue: string;
   let outcomes: string[];
+  let jobs: string[];
   let secrets: () => string[];
   let client: () => Client;
 
@@ -24,79 +35,184 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
   });
   beforeEach(async () => {
     taskQueue = `test-${randomUUID().slice(0, 8)}`;
-    outcomes = [];
+    [outcomes, jobs] = [[], []];
     secrets = () => [SECRET];
     client = () => new Client({ connection });
-    server = fastify({ bodyLimit: 1024 * 1024 });
-    await registerWebhook(server, { client: () => client(), secrets: () => secrets(), taskQueue, logger: pino({ level: 'silent' }), onDelivery: (outcome) => outcomes.push(outcome) });
+    server = await replica();
   });
+  afterEach(async () => await server.close());
   afterAll(async () => await connection.close());
 
-  /** A runner's workflow that nobody works on: what it is told stays in its history. */
-  async function startRunner(runnerName: string, queue = taskQueue): Promise<() => Promise<unknown[]>> {
-    const handle = await client().workflow.start(RUNNER_WORKFLOW, {
-      taskQueue: queue,
-      workflowId: `runner-${randomUUID()}`,
-      typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.name, value: runnerName }],
+  async function replica(more: Partial<WebhookOptions> = {}): Promise<FastifyInstance> {
+    const one = fastify();
+    const ports = { client: () => client(), taskQueue, logger };
+    await registerWebhook(one, {
+      ...ports,
+      sets: new DemandSets(ports),
+      secrets: () => secrets(),
+      onDelivery: (outcome) => outcomes.push(outcome),
+      onJob: (set, { event }) => jobs.push(`${set} ${event.action}`),
+      ...more,
     });
-    const listed = `WorkflowId = '${handle.workflowId}' AND RunnerName = '${runnerName}'`;
-    await until('the workflow to be listed', async () => (await client().workflow.count(listed)).count === 1);
-    return async () => {
-      const { events } = await handle.fetchHistory();
-      const signals = (events ?? []).map((event) => event.workflowExecutionSignaledEventAttributes).filter((signal) => signal !== null && signal !== undefined);
-      return signals.map((signal) => [signal.signalName, JSON.parse(Buffer.from(signal.input?.payloads?.[0]?.data ?? '').toString())]);
-    };
+    return one;
   }
+
+  const startRunner = async (name: string, more: { taskQueue?: string; set?: string } = {}): Promise<ToldRunner> => await startToldRunner(client(), { taskQueue, name, ...more });
+  const ownSet = async (name: string, labels: string[], scope = 'acme', scopeKind: ScopeKind = 'organization'): Promise<ToldSet> =>
+    await startToldSet(client(), taskQueue, setId(name), { labels, scope, scopeKind });
+  const setId = (name: string): string => `set-${name}-${taskQueue}`;
 
   interface Delivery {
     readonly body?: unknown;
     readonly event?: string;
     readonly secret?: string;
+    readonly id?: string;
     readonly headers?: Record<string, string>;
+    readonly to?: FastifyInstance;
   }
-  async function deliver({ body = {}, event = 'workflow_job', secret = SECRET, headers = {} }: Delivery): Promise<LightMyRequestResponse> {
+  async function deliver({ body = {}, event = 'workflow_job', secret = SECRET, id = randomUUID(), headers = {}, to = server }: Delivery): Promise<LightMyRequestResponse> {
     const payload = typeof body === 'string' ? body : JSON.stringify(body);
     const signature = { 'x-hub-signature-256': payload === '' ? 'sha256=' : await sign(secret, payload) };
-    return await server.inject({
+    return await to.inject({
       method: 'POST',
       url: WEBHOOK_PATH,
       payload,
-      headers: { 'content-type': 'application/json', 'x-github-event': event, 'x-github-delivery': randomUUID(), ...signature, ...headers },
+      headers: { 'content-type': 'application/json', 'x-github-event': event, 'x-github-delivery': id, ...signature, ...headers },
     });
   }
-  const job = (runnerName: string, action = 'in_progress'): object => ({ action, workflow_job: { id: 7, name: 'bäuen', runner_id: 3, runner_name: runnerName } });
 
   test('an event about a runner of ours is accepted once its workflow has it', async () => {
-    const [signals, others] = [await startRunner('acme-1'), await startRunner('acme-2')];
-    expect((await deliver({ body: job('acme-1') })).statusCode).toBe(202);
-    expect(await signals()).toEqual([['ciEvent', { action: 'in_progress', jobId: 7, runnerId: 3, runnerName: 'acme-1', jobName: 'bäuen' }]]);
-    expect(await others()).toEqual([]);
+    const [runner, other] = [await startRunner('acme-1'), await startRunner('acme-2')];
+    expect((await deliver({ body: run('acme-1') })).statusCode).toBe(202);
+    expect(await runner.told()).toEqual([{ action: 'in_progress', jobId: 7, runnerId: 3, runnerName: 'acme-1', jobName: 'bäuen' }]);
+    expect(await other.told()).toEqual([]);
     expect(outcomes).toEqual(['accepted']);
   });
 
-  test('the runners of another installation are not told', async () => {
-    const signals = await startRunner('acme-3', `${taskQueue}-other`);
-    expect((await deliver({ body: job('acme-3') })).statusCode).toBe(204);
-    expect(await signals()).toEqual([]);
-    expect(outcomes).toEqual(['other_runner']);
+  test('the runners and sets of another installation are not told', async () => {
+    const runner = await startRunner('acme-3', { taskQueue: `${taskQueue}-other` });
+    const set = await startToldSet(client(), `${taskQueue}-other`, setId('other'), { labels: ['none'], scope: 'acme', scopeKind: 'organization' });
+    expect((await deliver({ body: run('acme-3') })).statusCode).toBe(204);
+    expect(await runner.told()).toEqual([]);
+    expect(await set.events()).toEqual([]);
+    expect(outcomes).toEqual(['not_ours']);
+  });
+
+  test('a queued job is accepted once the one set that shall serve it has it', async () => {
+    const [plain, gpu] = [await ownSet('plain', ['self-hosted', 'linux']), await ownSet('gpu', ['self-hosted', 'linux', 'gpu'])];
+    expect((await deliver({ body: queued(1, ['self-hosted', 'Linux']) })).statusCode).toBe(202);
+    expect((await deliver({ body: queued(2, ['GPU']) })).statusCode).toBe(202);
+    expect(await plain.batches()).toEqual([[{ action: 'queued', jobId: 1, runAttempt: 1, repository: 'acme/app', labels: ['self-hosted', 'Linux'], at: Date.parse(AT) }]]);
+    expect((await gpu.events()).map(({ jobId }) => jobId)).toEqual([2]);
+  });
+
+  test('the set whose runner runs the job learns of it too, and of its end, when the runner is gone', async () => {
+    const [chosen, own] = [await ownSet('a', ['linux']), await ownSet('b', ['linux', 'big'])];
+    const runner = await startRunner('b-1', { set: `b-${taskQueue}` });
+    expect((await deliver({ body: run('b-1', 'in_progress', ['linux']) })).statusCode).toBe(202);
+    await runner.end();
+    expect((await deliver({ body: run('b-1', 'completed', ['linux']) })).statusCode).toBe(202);
+    for (const set of [chosen, own]) expect((await set.events()).map(({ action, runnerName }) => [action, runnerName])).toEqual([['in_progress', 'b-1'], ['completed', 'b-1']]);
+    expect(jobs).toEqual([`b-${taskQueue} in_progress`, `b-${taskQueue} completed`]);
+  });
+
+  test('a set made a moment ago is found; one that has ended is not told, and its jobs go to the next', async () => {
+    const first = await ownSet('first', ['linux']);
+    expect((await deliver({ body: queued(1, ['linux']) })).statusCode).toBe(202);
+    const second = await ownSet('second', ['linux', 'arm64']);
+    await until('the new set to be seen', async () => (await deliver({ body: queued(2, ['arm64']) })).statusCode === 202);
+    await first.handle.terminate();
+    await until('the end to be listed', async () => (await client().workflow.count(`WorkflowId = '${first.handle.workflowId}' AND ExecutionStatus = 'Terminated'`)).count === 1);
+    expect((await deliver({ body: queued(3, ['linux']) })).statusCode).toBe(202);
+    expect((await second.events()).map(({ jobId }) => jobId)).toEqual([2, 3]);
+  });
+
+  test('a set without a memo is asked; while it does not answer, nothing is said to be nobody\'s', async () => {
+    await startToldSet(client(), taskQueue, setId('asked'), undefined, statusOf('asked', { labels: ['linux', 'asked'] }));
+    expect((await deliver({ body: queued(1, ['asked']) })).statusCode).toBe(503);
+    expect((await deliver({ body: queued(1, ['elsewhere']) })).statusCode).toBe(503);
+    const native = await NativeConnection.connect({ address: lab.temporal?.address ?? '' });
+    const worker = await Worker.create({ connection: native, taskQueue, workflowsPath: fileURLToPath(new URL('../support/demandSet/workflows.ts', import.meta.url)) });
+    await worker.runUntil(async () => {
+      await until('the set to answer', async () => (await deliver({ body: queued(1, ['asked']) })).statusCode === 202);
+      expect((await deliver({ body: queued(2, ['elsewhere']) })).statusCode).toBe(204);
+      await until('the gauge', async () => (await scrape(new DemandSets({ client, taskQueue, logger }))).includes('holdfast_set_queued_jobs{set="asked",scope="acme"} 1'));
+    });
+    await native.close();
+    expect(outcomes.at(-1)).toBe('not_ours');
+  });
+
+  async function scrape(sets: DemandSets): Promise<string> {
+    const registry = new Registry();
+    const statuses = new DemandStatuses(sets, logger);
+    registerSetMetrics(registry, async () => await statuses.now());
+    return await registry.metrics();
+  }
+
+  test('a scrape never fails for the sets: not without a worker, not without Temporal', async () => {
+    await ownSet('silent', ['linux']);
+    expect(await scrape(new DemandSets({ client, taskQueue, logger }))).not.toContain('set="silent');
+    const nobody = (): Client => {
+      throw new Error('not connected to Temporal yet');
+    };
+    expect(await scrape(new DemandSets({ client: nobody, taskQueue, logger }))).toContain('# TYPE holdfast_set_desired_runners gauge');
+  });
+
+  test('a delivery that is repeated is accepted and not passed on; the same id with another body is another', async () => {
+    const set = await ownSet('a', ['linux']);
+    const id = randomUUID();
+    for (let again = 0; again < 3; again++) expect((await deliver({ body: queued(1, ['linux']), id })).statusCode).toBe(202);
+    expect((await deliver({ body: queued(2, ['linux']), id })).statusCode).toBe(202);
+    expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1, 2]);
+    expect(outcomes).toEqual(['accepted', 'repeated', 'repeated', 'accepted']);
+  });
+
+  test('two replicas choose the same set for a job', async () => {
+    const [a, b] = [await ownSet('a', ['linux', 'x']), await ownSet('b', ['linux', 'y'])];
+    const other = await replica();
+    const id = randomUUID();
+    for (const to of [server, other, server]) expect((await deliver({ body: queued(1, ['linux']), id, to })).statusCode).toBe(202);
+    expect((await a.events()).map(({ jobId }) => jobId)).toEqual([1, 1]);
+    expect(await b.events()).toEqual([]);
+    await other.close();
+  });
+
+  test('a burst is a few signals, and nothing of it is lost or doubled', async () => {
+    const [a, b] = [await ownSet('a', ['linux']), await ownSet('b', ['arm64'])];
+    const all = Array.from({ length: 1_000 }, (_, index) => queued(index + 1, [index % 10 === 0 ? 'arm64' : 'linux']));
+    const waiting = all.values();
+    const sender = async (): Promise<void> => {
+      for (const body of waiting) expect((await deliver({ body })).statusCode).toBe(202);
+    };
+    await Promise.all(Array.from({ length: 100 }, sender));
+    const ids = [...(await a.events()), ...(await b.events())].map(({ jobId }) => jobId);
+    expect(ids.toSorted((one, other) => one - other)).toEqual(all.map((_, index) => index + 1));
+    expect((await b.events())).toHaveLength(100);
+    expect((await a.batches()).length).toBeLessThan(500);
   });
 
   test.each<[number, string, string, Delivery]>([
     [200, 'ping', 'a ping', { event: 'ping', body: { zen: 'x' } }],
     [204, 'other_event', 'another event', { event: 'push', body: { ref: 'x' } }],
-    [204, 'no_runner', 'a queued job', { body: { action: 'queued', workflow_job: { id: 7, runner_id: null, runner_name: null } } }],
-    [204, 'other_runner', 'a runner of nobody', { body: job('nobody') }],
+    [204, 'other_action', 'another action', { body: { ...run('acme-1'), action: 'waiting' } }],
+    [204, 'not_ours', 'a job that no set covers', { body: queued(7, ['ubuntu-latest']) }],
+    [204, 'not_ours', 'a repository of nobody', { body: queued(7, ['linux'], 'someone/else') }],
+    [204, 'not_ours', 'a runner of nobody', { body: run('nobody') }],
     [401, 'bad_signature', 'another secret', { secret: 'guess' }],
     [401, 'bad_signature', 'no signature', { headers: { 'x-hub-signature-256': '' } }],
     [401, 'bad_signature', 'the SHA-1 signature', { headers: { 'x-hub-signature-256': 'sha1=7d38cdd689735b008b3c702edd92eea23791c5f6' } }],
     [401, 'bad_signature', 'a signature that is none', { headers: { 'x-hub-signature-256': 'sha256=x' } }],
     [401, 'bad_signature', 'an empty body', { body: '' }],
+    [401, 'bad_signature', 'bytes that are no text', { body: '\uD800', headers: { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` } }],
     [400, 'malformed', 'a body that is no JSON', { body: 'payload=%7B%7D', headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
     [400, 'malformed', 'JSON that is no event', { body: { action: 'queued' } }],
+    [400, 'malformed', 'labels that are none', { body: queued(7, [{} as string]) }],
   ])('%i %s: %s', async (status, outcome, _what, delivery) => {
+    const set = await ownSet('a', ['linux'], 'acme/app', 'repository');
     const response = await deliver(delivery);
     expect([response.statusCode, outcomes]).toEqual([status, [outcome]]);
     expect(response.body).not.toContain(SECRET);
+    expect(await set.events()).toEqual([]);
   });
 
   test('a signature is over the bytes, not over what they mean', async () => {
@@ -114,20 +230,67 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect((await deliver({ event: 'ping' })).statusCode).toBe(401);
   });
 
-  test('a body over the limit is refused before it is looked at', async () => {
-    expect((await deliver({ body: 'x'.repeat(1024 * 1024 + 1) })).statusCode).toBe(413);
-    expect(outcomes).toEqual([]);
+  test('a body over 1 MiB is refused and says so; one of 1 MiB is read', async () => {
+    await ownSet('a', ['linux']);
+    const body = JSON.stringify({ ...queued(1, ['linux']), padding: '' });
+    const full = `${body.slice(0, -2)}${'x'.repeat(1024 * 1024 - body.length)}"}`;
+    expect((await deliver({ body: full })).statusCode).toBe(202);
+    const refused = await deliver({ body: `${full} ` });
+    expect([refused.statusCode, refused.json()]).toEqual([413, { message: expect.stringContaining('1024 KiB') }]);
+    expect(outcomes).toEqual(['accepted', 'too_large']);
   });
 
-  test('while Temporal is away: 503, so that the delivery can be made again', async () => {
+  test('over real HTTP, in pieces and through a proxy\'s headers; headers have a limit', async () => {
+    const set = await ownSet('a', ['linux']);
+    const url = new URL(WEBHOOK_PATH, await server.listen({ host: '127.0.0.1', port: 0 }));
+    const body = JSON.stringify(queued(1, ['linux']));
+    const post = async (headers: Record<string, string>): Promise<number | undefined> =>
+      await new Promise((resolve, reject) => {
+        const sent = httpRequest(url, { method: 'POST', headers }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        });
+        sent.on('error', reject);
+        for (const piece of body.match(/.{1,50}/g) ?? []) sent.write(piece);
+        sent.end();
+      });
+    const headers = { 'x-hub-signature-256': await sign(SECRET, body), 'x-github-event': 'workflow_job', 'x-forwarded-for': '203.0.113.7', 'x-forwarded-proto': 'https', forwarded: 'for=203.0.113.7', via: '1.1 edge' };
+    expect(await post({ ...headers, 'content-type': 'application/json; charset=utf-8' })).toBe(202);
+    expect(await post(headers)).toBe(202); // no content type, no delivery id
+    expect(await post({ ...headers, 'x-padding': 'x'.repeat(20_000) })).toBe(431);
+    expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1, 1]);
+  });
+
+  test('more at once than is good are asked to come again', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const busy = await replica({ maxInFlight: 2, secrets: () => [SECRET], sets: { list: async () => (await promise, { sets: [], unknown: [] }) } as unknown as DemandSets });
+    const first = [1, 2].map(async (id) => await deliver({ body: queued(id, ['linux']), to: busy }));
+    await until('a refusal', async () => (await deliver({ body: queued(3, ['linux']), to: busy })).statusCode === 503);
+    expect(outcomes).toContain('overloaded');
+    resolve();
+    expect((await Promise.all(first)).map(({ statusCode }) => statusCode)).toEqual([204, 204]);
+    expect((await deliver({ body: queued(3, ['linux']), to: busy })).statusCode).toBe(204);
+    await busy.close();
+  });
+
+  test('while Temporal is away: 503, so that the delivery can be made again; nothing of it is sent later', async () => {
+    const set = await ownSet('a', ['linux']);
+    const there = client;
     const away = Connection.lazy({ address: '127.0.0.1:1', connectTimeout: '1s' });
     client = () => new Client({ connection: away });
-    expect((await deliver({ body: job('acme-1') })).statusCode).toBe(503);
+    const id = randomUUID();
+    const impatient = await replica({ deadlineMs: 1_000 });
+    expect((await deliver({ body: run('acme-1'), to: impatient })).statusCode).toBe(503);
+    expect((await Promise.all(['linux', 'linux', 'x'].map(async (label) => await deliver({ body: queued(1, [label]), id, to: impatient })))).map(({ statusCode }) => statusCode)).toEqual([503, 503, 503]);
     client = () => {
       throw new Error('not connected to Temporal yet');
     };
-    expect((await deliver({ body: job('acme-1') })).statusCode).toBe(503);
-    expect(outcomes).toEqual(['temporal_unavailable', 'temporal_unavailable']);
+    expect((await deliver({ body: queued(1, ['linux']), id, to: impatient })).statusCode).toBe(503);
+    expect(new Set(outcomes)).toEqual(new Set(['temporal_unavailable']));
+    client = there;
+    expect((await deliver({ body: queued(1, ['linux']), id, to: impatient })).statusCode).toBe(202);
+    expect(await set.batches()).toHaveLength(1);
+    await impatient.close();
     await away.close();
   });
 });

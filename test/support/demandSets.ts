@@ -1,0 +1,97 @@
+/** Runners and sets that nobody works on: what they are told stays in their histories. */
+import { randomUUID } from 'node:crypto';
+import type { Client, WorkflowHandle } from '@temporalio/client';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
+import { RUNNER_SET_WORKFLOW, SET_COVER_MEMO, type JobEvent, type RunnerSetStatus, type SetCover } from '../../workflows/setContract.ts';
+import { runningSets } from '../../worker/visibility.ts';
+import { until } from './until.ts';
+
+export interface ToldSet {
+  readonly handle: WorkflowHandle;
+  /** The events of each `demand` signal, in the order in which Temporal accepted them. */
+  batches(): Promise<JobEvent[][]>;
+  /** All of them. */
+  events(): Promise<JobEvent[]>;
+}
+
+/** Bodies of the signals of one name in a workflow's history. */
+export async function signalsOf(handle: WorkflowHandle, name: string): Promise<unknown[]> {
+  const { events } = await handle.fetchHistory();
+  return (events ?? [])
+    .map((event) => event.workflowExecutionSignaledEventAttributes)
+    .filter((signal) => signal?.signalName === name)
+    .map((signal) => JSON.parse(Buffer.from(signal?.input?.payloads?.[0]?.data ?? '').toString()) as unknown);
+}
+
+/** Starts a set that says in its memo what it covers (or, without a cover, does not), and waits until it is listed. */
+export async function startToldSet(client: Client, taskQueue: string, workflowId: string, cover: SetCover | undefined, status?: RunnerSetStatus): Promise<ToldSet> {
+  const handle = await client.workflow.start(RUNNER_SET_WORKFLOW, {
+    taskQueue,
+    workflowId,
+    args: status ? [status] : [],
+    ...(cover && { memo: { [SET_COVER_MEMO]: cover } }),
+  });
+  await until('the set to be listed', async () => (await client.workflow.count(`${runningSets(taskQueue)} AND WorkflowId = '${workflowId}'`)).count === 1);
+  const batches = async (): Promise<JobEvent[][]> => ((await signalsOf(handle, 'demand')) as { events: JobEvent[] }[]).map(({ events }) => events);
+  return { handle, batches, events: async () => (await batches()).flat() };
+}
+
+export function statusOf(name: string, more: Partial<RunnerSetStatus>): RunnerSetStatus {
+  return {
+    name,
+    generation: 'g1',
+    desired: 0,
+    min: 0,
+    max: 10,
+    runners: [],
+    jobs: { queued: 0, assigned: 0, startedTotal: 0, completedTotal: 0 },
+    labels: ['linux'],
+    scope: 'acme',
+    holds: [],
+    ...more,
+  };
+}
+
+export interface ToldRunner {
+  /** Bodies of the `ciEvent` signals. */
+  told(): Promise<unknown[]>;
+  end(): Promise<void>;
+}
+
+/** Starts a runner's workflow, of a set if one is named, and waits until it is listed. */
+export async function startToldRunner(client: Client, { taskQueue, name, set }: { taskQueue: string; name: string; set?: string }): Promise<ToldRunner> {
+  const handle = await client.workflow.start(RUNNER_WORKFLOW, {
+    taskQueue,
+    workflowId: `runner-${randomUUID()}`,
+    typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.name, value: name }, ...(set === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.set, value: set }])],
+  });
+  const listed = async (status: string): Promise<void> => {
+    const query = `WorkflowId = '${handle.workflowId}' AND RunnerName = '${name}' AND ExecutionStatus = '${status}'`;
+    await until('the workflow to be listed', async () => (await client.workflow.count(query)).count === 1);
+  };
+  await listed('Running');
+  return {
+    told: async () => await signalsOf(handle, 'ciEvent'),
+    async end() {
+      await handle.terminate();
+      await listed('Terminated');
+    },
+  };
+}
+
+/** When everything happened that {@link queued} and {@link run} tell of. */
+export const AT = '2026-03-01T11:00:00Z';
+
+/** Body of a delivery: a job was queued. */
+export const queued = (id: number, labels: string[], repository = 'acme/app'): object => ({
+  action: 'queued',
+  workflow_job: { id, run_attempt: 1, name: 'build', labels, created_at: AT, runner_id: null, runner_name: null },
+  repository: { full_name: repository },
+});
+
+/** Body of a delivery about a job that a runner runs, or ran. */
+export const run = (runnerName: string, action = 'in_progress', labels = ['self-hosted', 'none']): object => ({
+  action,
+  workflow_job: { id: 7, name: 'bäuen', labels, created_at: AT, started_at: AT, runner_id: 3, runner_name: runnerName },
+  repository: { full_name: 'acme/app' },
+});

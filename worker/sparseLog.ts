@@ -1,0 +1,23 @@
+/** Log lines that somebody else can cause as often as they like: one of each kind a minute, with how many were left out. */
+export class SparseLog {
+  readonly #everyMs: number;
+  readonly #now: () => number;
+  readonly #kinds = new Map<string, { at: number; leftOut: number }>();
+
+  /** @param everyMs - between two lines of a kind, in ms */
+  constructor(everyMs = 60_000, now: () => number = Date.now) {
+    this.#everyMs = everyMs;
+    this.#now = now;
+  }
+
+  /** Calls `write` if this kind's turn has come. @param kind - one of a few */
+  line(kind: string, write: (leftOut: number) => void): void {
+    const last = this.#kinds.get(kind);
+    if (last && this.#now() - last.at < this.#everyMs) {
+      last.leftOut++;
+      return;
+    }
+    this.#kinds.set(kind, { at: this.#now(), leftOut: 0 });
+    write(last?.leftOut ?? 0);
+  }
+}
