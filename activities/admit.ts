@@ -7,22 +7,28 @@ import type { DeregistrationSpec } from '../workflows/deregistrationInput.ts';
 import { parseDeregistrationInput } from '../workflows/deregistrationInput.ts';
 import type { RunnerSpec } from '../workflows/input.ts';
 import { parseRunnerInput } from '../workflows/input.ts';
+import { podOf } from '../workflows/podOf.ts';
 import type { InputError, Parsed } from '../workflows/inputFields.ts';
 import { FAILURE_TYPES, failure } from './failures.ts';
 import { UnknownCredentialError, type ActivityPorts } from './ports.ts';
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
 export function admitRunner(ports: ActivityPorts, { input, workflowId }: { input: unknown; workflowId: string }): RunnerSpec {
-  return admit(ports, parseRunnerInput(input, workflowId));
+  const parsed = parseRunnerInput(input, workflowId, ports.timeoutPolicy);
+  const spec = admit(ports, parsed, parsed.ok && parsed.spec.scope !== undefined);
+  const faults = ports.compute.faults(podOf(spec));
+  if (faults.length > 0) throw invalid(faults.map((message) => ({ field: '', message })));
+  return spec;
 }
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
 export function admitDeregistration(ports: ActivityPorts, { input }: { input: unknown }): DeregistrationSpec {
-  return admit(ports, parseDeregistrationInput(input));
+  return admit(ports, parseDeregistrationInput(input), true);
 }
 
-function admit<T extends { readonly credential: string }>({ ciServers }: ActivityPorts, parsed: Parsed<T>): T {
+function admit<T extends { readonly credential: string }>({ ciServers }: ActivityPorts, parsed: Parsed<T>, needsCredential: boolean): T {
   if (!parsed.ok) throw invalid(parsed.errors);
+  if (!needsCredential) return parsed.spec;
   try {
     // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
     ciServers.get(parsed.spec.credential);
@@ -34,5 +40,5 @@ function admit<T extends { readonly credential: string }>({ ciServers }: Activit
 }
 
 function invalid(errors: readonly InputError[]): Error {
-  return failure(`Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`).join('; ')}`, FAILURE_TYPES.invalidInput, { final: true });
+  return failure(`Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`.trim()).join('; ')}`, FAILURE_TYPES.invalidInput, { final: true });
 }

@@ -11,6 +11,7 @@ export const FAILURE_TYPES = {
   rejected: 'CiServerRejected',
   unavailable: 'CiServerUnavailable',
   notOnline: 'RunnerNotOnlineYet',
+  nodeNotReleased: 'NodeNotReleased',
   invalidInput: 'InvalidInput',
   unknownCredential: 'UnknownCredential',
   quota_exceeded: 'QuotaExceeded',

@@ -2,7 +2,7 @@
 import type { DeregistrationSpec } from '../workflows/deregistrationInput.ts';
 import type { RunnerSpec } from '../workflows/input.ts';
 import { admitDeregistration, admitRunner } from './admit.ts';
-import { awaitPod, observePod, stopPod, tearDown, type AwaitPodInput, type PodInput, type StopPodInput, type TearDownInput } from './pods.ts';
+import { awaitNodeReleased, awaitPod, deleteClaims, observePod, stopPod, tearDown, type AwaitPodInput, type DeleteClaimsInput, type PodInput, type StopPodInput, type TearDownInput } from './pods.ts';
 import type { ActivityPorts, PodView } from './ports.ts';
 import { lookUpRunner, type LookUpInput, type Sighting } from './lookUp.ts';
 import { findProvisioned, provision, type FindProvisionedInput, type ProvisionInput, type Provisioned } from './provision.ts';
@@ -30,6 +30,10 @@ export interface HoldfastActivities {
   stopPod(input: StopPodInput): Promise<'gone' | 'terminating'>;
   /** Deletes the pod (this UID) and the Secret. */
   tearDown(input: TearDownInput): Promise<'gone' | 'terminating'>;
+  /** Deletes the claims that are the life's own. */
+  deleteClaims(input: DeleteClaimsInput): Promise<void>;
+  /** Waits until nothing can write any more from a node that was lost. */
+  awaitNodeReleased(input: { node: string }): Promise<void>;
 }
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
@@ -45,5 +49,7 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     release: (input) => release(ports, input),
     stopPod: (input) => stopPod(ports, input),
     tearDown: (input) => tearDown(ports, input),
+    deleteClaims: (input) => deleteClaims(ports, input),
+    awaitNodeReleased: (input) => awaitNodeReleased(ports, input),
   };
 }

@@ -1,8 +1,9 @@
 import { CompleteAsyncError } from '@temporalio/activity';
-import { toFailure } from './failures.ts';
+import { FAILURE_TYPES, failure, toFailure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
+import { keepLog } from './keepLog.ts';
 import { isMet, type PodCondition } from '../workflows/podConditions.ts';
-import type { ActivityPorts, PodRef, PodView, RunnerIdentity } from './ports.ts';
+import type { ActivityPorts, PodRef, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from './ports.ts';
 
 export interface PodInput {
   readonly workflowId: string;
@@ -17,6 +18,10 @@ export interface StopPodInput extends PodInput {
   /** The pod's own grace when absent; 0 kills at once. */
   readonly gracePeriodSeconds?: number;
   readonly reason: string;
+  /** Told to the supervisor before the pod is stopped. */
+  readonly announce?: StopReason;
+  /** The log's tail is kept first. */
+  readonly keepLog?: boolean;
 }
 
 export interface TearDownInput {
@@ -25,7 +30,17 @@ export interface TearDownInput {
   /** Absent when provisioning never answered: the pod is then looked for by its deterministic name. */
   readonly pod?: PodRef;
   readonly gracePeriodSeconds?: number;
+  /** The log's tail is kept first. */
+  readonly keepLog?: boolean;
 }
+
+export interface DeleteClaimsInput {
+  readonly identity: RunnerIdentity;
+  readonly namespace?: string;
+  readonly claims: readonly VolumeClaimRequest[];
+}
+
+const NODE_RECHECK_MS = 10_000;
 
 /** The pace of compute failures has no credential in it. */
 const NO_CREDENTIALS = { credentialsRetryMs: 60_000 };
@@ -44,17 +59,34 @@ export async function observePod({ compute }: ActivityPorts, { pod, workflowId }
   return await onCluster(`looking at ${pod.name}`, async () => (await compute.observe(pod)) ?? gonePod(pod, workflowId));
 }
 
-export async function stopPod({ compute }: ActivityPorts, input: StopPodInput): Promise<'gone' | 'terminating'> {
-  const { gracePeriodSeconds, reason } = input;
+export async function stopPod(ports: ActivityPorts, input: StopPodInput): Promise<'gone' | 'terminating'> {
+  const { gracePeriodSeconds, reason, announce } = input;
   const grace = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
-  return await onCluster(`stopping ${input.pod.name}`, async () => await compute.deletePod(input.pod, { reason, ...grace }));
+  return await onCluster(`stopping ${input.pod.name}`, async () => {
+    if (input.keepLog === true) await keepLog(ports, input.pod, input.workflowId);
+    return await ports.compute.deletePod(input.pod, { reason, ...grace, ...(announce === undefined ? {} : { announce }) });
+  });
 }
 
-export async function tearDown({ compute }: ActivityPorts, input: TearDownInput): Promise<'gone' | 'terminating'> {
+/** Deletes the claims that are the life's own: at its very end, after its last attempt. */
+export async function deleteClaims({ compute }: ActivityPorts, { identity, claims, namespace }: DeleteClaimsInput): Promise<void> {
+  await onCluster(`deleting the claims of ${compute.podName(identity)}`, async () => await compute.deleteClaims(identity, claims, namespace));
+}
+
+/** Fails until nothing can write any more from the node that was lost: the retries are the waiting. */
+export async function awaitNodeReleased({ compute }: ActivityPorts, { node }: { readonly node: string }): Promise<void> {
+  const state = await onCluster(`looking at node ${node}`, async () => await compute.nodeState(node));
+  if (state !== 'unreachable') return;
+  throw failure(`node ${node} does not answer: its pods may still write to the claim; it has to be Ready again, gone, or tainted out-of-service`, FAILURE_TYPES.nodeNotReleased, { nextRetryDelayMs: NODE_RECHECK_MS, expected: true });
+}
+
+export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<'gone' | 'terminating'> {
+  const { compute } = ports;
   const { identity, namespace, gracePeriodSeconds } = input;
   const name = compute.podName(identity);
   return await onCluster(`deleting ${name}`, async () => {
     const pod = input.pod ?? (await compute.observe(namespace === undefined ? { name } : { name, namespace }));
+    if (input.keepLog === true && pod !== undefined) await keepLog(ports, pod, identity.workflowId);
     const [state] = await Promise.all([
       pod === undefined ? ('gone' as const) : compute.deletePod(pod, gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
       compute.deleteRegistration(identity, namespace),

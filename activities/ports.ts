@@ -3,22 +3,15 @@
  * Adapters implement these; activities depend on nothing else.
  */
 
+import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
+import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from './compute/pod.ts';
+
+export * from './compute/pod.ts';
+
 /** Where a runner is registered. `name` is `owner/repo` for a repository. */
 export interface Scope {
   readonly kind: 'organization' | 'repository' | 'enterprise';
   readonly name: string;
-}
-
-/**
- * Identity of one runner of one life: everything that is created for it is named from a hash of these three,
- * so that a retried activity finds what an earlier try made.
- */
-export interface RunnerIdentity {
-  readonly workflowId: string;
-  /** First execution run id: stable across continue-as-new and resets. */
-  readonly firstRunId: string;
-  /** 1 for the first runner of the life, +1 for each replacement. */
-  readonly attempt: number;
 }
 
 // ---------------------------------------------------------------------------------------------------- CI server
@@ -149,68 +142,6 @@ export class UnknownCredentialError extends Error {
 
 // ------------------------------------------------------------------------------------------------------ compute
 
-/** What a runner's pod shall be. Plain data, free of secrets. */
-export interface PodRequest {
-  readonly identity: RunnerIdentity;
-  readonly namespace?: string;
-  readonly image?: string;
-  readonly command?: readonly string[];
-  readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  /** A PodTemplateSpec fragment merged under what Holdfast sets; its container `runner` is the runner's. */
-  readonly template?: PodTemplate;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly terminationGracePeriodSeconds: number;
-}
-
-export interface PodTemplate {
-  readonly metadata?: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> };
-  readonly spec?: Record<string, unknown>;
-}
-
-/** One pod, for sure: a name may be used again, a UID never. */
-export interface PodRef {
-  readonly name: string;
-  readonly uid: string;
-  readonly namespace?: string;
-}
-
-/** The fields of a pod that decisions need, at one moment. */
-export interface PodView extends PodRef {
-  readonly workflowId: string;
-  /** A node was chosen. */
-  readonly scheduled: boolean;
-  readonly node?: string;
-  /** ISO 8601. */
-  readonly createdAt: string;
-  /** When the runner container started (ISO 8601); absent if it never did. */
-  readonly startedAt?: string;
-  /** The runner container has an exit code, the pod's phase is final, or the pod (this UID) is gone. */
-  readonly ended: boolean;
-  /** The pod (this UID) does not exist any more. */
-  readonly gone: boolean;
-  /** How the runner container ended, if that is known. */
-  readonly exit?: { readonly code: number; readonly oomKilled: boolean; readonly finishedAt?: string; readonly message?: string };
-  /** deletionTimestamp is set: the pod has got its SIGTERM. */
-  readonly terminating: boolean;
-  /** When the grace of a terminating pod is over (ISO 8601). */
-  readonly terminationDeadline?: string;
-  /** When it was told to go, by a deletion or by the DisruptionTarget condition (ISO 8601). */
-  readonly toldToGoAt?: string;
-  /** Why the container cannot start, while that is so. */
-  readonly problem?: { readonly kind: 'image_pull' | 'invalid_image' | 'config'; readonly message: string; readonly since: string };
-  /** The DisruptionTarget condition's reason (EvictionByEvictionAPI, PreemptionByScheduler, DeletionByTaintManager, …). */
-  readonly disruption?: string;
-  /** The pod's status.reason (Evicted, NodeLost, Shutdown, …). */
-  readonly reason?: string;
-  /** Why the scheduler found no node, from the PodScheduled condition. */
-  readonly unschedulable?: string;
-  /** Only for a pod whose probes tell: registered and listening. `undefined`: this pod does not tell. */
-  readonly online?: boolean;
-  /** Only for a pod whose probes tell: a job is running. `undefined`: this pod does not tell. */
-  readonly busy?: boolean;
-}
-
 export interface PodListener {
   /** A pod appeared, changed or went (`gone: true`). Called for each pod after every relist, too: handlers are idempotent. */
   changed(pod: PodView, previous: PodView | undefined): void;
@@ -224,21 +155,32 @@ export interface Compute {
   readonly kind: 'kubernetes' | 'process';
   /** The deterministic name of this runner's pod and Secret (DNS-1123 label). */
   podName(identity: RunnerIdentity): string;
+  /** Everything that keeps a request from ever being a pod here, each with the fix; empty when it is sound. Asks nobody. */
+  faults(request: Omit<PodRequest, 'identity'>): string[];
   /** The registration stored by an earlier try of the same provisioning, if any. */
   readRegistration(identity: RunnerIdentity, namespace?: string): Promise<Registration | undefined>;
   /** Stores the registration for the pod to read (a Secret). Idempotent: an existing one of the same identity wins and is returned. */
   storeRegistration(identity: RunnerIdentity, registration: Registration, namespace?: string): Promise<Registration>;
-  /** Creates the pod. Idempotent: an existing pod of the same identity is returned. */
+  /** Creates the pod and the claims it needs. Idempotent: what exists of the same identity is returned. */
   createPod(request: PodRequest, registration: Registration | undefined): Promise<PodView>;
   /**
    * Looks at the live state; `undefined`: no such pod (never was, or gone). The cache answers only if it is synced at or past
    * the pod's own creation.
    */
   observe(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
-  /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`. Grace in seconds; the pod's own when absent. */
-  deletePod(pod: PodRef, options?: { gracePeriodSeconds?: number; reason?: string }): Promise<'gone' | 'terminating'>;
+  /**
+   * Asks for deletion of exactly this UID. Absent already, or another UID: `gone`. Grace in seconds; the pod's own when absent.
+   * `announce`: told to the supervisor first, which would else let the job finish, or take the stop for an eviction.
+   */
+  deletePod(pod: PodRef, options?: { gracePeriodSeconds?: number; reason?: string; announce?: StopReason }): Promise<'gone' | 'terminating'>;
   /** Deletes what {@link storeRegistration} made. Absent: fine. */
   deleteRegistration(identity: RunnerIdentity, namespace?: string): Promise<void>;
+  /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent: fine. */
+  deleteClaims(identity: RunnerIdentity, claims: readonly VolumeClaimRequest[], namespace?: string): Promise<void>;
+  /** May a claim that a pod on this node had mounted be mounted by another? Only once nothing can write from there any more. */
+  nodeState(node: string): Promise<'ready' | 'gone' | 'fenced' | 'unreachable'>;
+  /** The last lines of the runner container's log, at most so many bytes; `undefined`: there is none (any more). */
+  tailLog(pod: PodRef, maxBytes: number): Promise<string | undefined>;
   /** All pods owned by this installation. */
   list(): Promise<PodView[]>;
   /** Starts the one shared watch; it survives everything until stopped. */
@@ -271,6 +213,18 @@ export class ComputeError extends Error {
 export interface ActivityPorts {
   readonly compute: Compute;
   readonly ciServers: CiServers;
+  /** Absent: no log is kept. */
+  readonly podLogs?: PodLogs;
+  /** Timeouts that the worker's config sets for scopes. */
+  readonly timeoutPolicy?: TimeoutPolicy;
+}
+
+/** Where the log's tail of a runner goes that did not succeed. */
+export interface PodLogs {
+  readonly maxBytes: number;
+  keep(of: { readonly pod: string; readonly workflowId: string }, text: string): Promise<void>;
+  /** The log could not be read or kept. */
+  failed(of: { readonly pod: string; readonly workflowId: string }, error: unknown): void;
 }
 
 /** The part of a pino logger that activities use. */

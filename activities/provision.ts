@@ -6,8 +6,9 @@ import { CiServerError, type ActivityPorts, type CiServer, type PodRequest, type
 import { runnerName } from './compute/naming.ts';
 
 export interface ProvisionInput {
-  readonly credential: string;
-  readonly registration: Omit<RegisterRequest, 'name'> & { readonly namePrefix: string };
+  readonly namePrefix: string;
+  /** Absent: no CI server has to know it. */
+  readonly ciServer?: { readonly credential: string; readonly registration: Omit<RegisterRequest, 'name'> };
   readonly pod: PodRequest;
   readonly credentialsRetryMs: number;
 }
@@ -25,17 +26,19 @@ export interface Provisioned {
  */
 export async function provision({ compute, ciServers }: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
   const { identity, namespace } = input.pod;
+  const name = runnerName(input.namePrefix, identity);
   try {
     return await withHeartbeats(`provisioning ${compute.podName(identity)}`, async () => {
-      const ciServer = ciServers.get(input.credential);
+      if (input.ciServer === undefined) return { runnerName: name, pod: await compute.createPod(input.pod, undefined) };
+      const { credential, registration: request } = input.ciServer;
+      const ciServer = ciServers.get(credential);
       const earlier = activityInfo().attempt > 1 ? await compute.readRegistration(identity, namespace) : undefined;
       const registration = earlier ?? (await registerAndStore());
       const pod = await compute.createPod(input.pod, registration);
       return provisioned(registration, pod);
 
       async function registerAndStore(): Promise<Registration> {
-        const { namePrefix, ...request } = input.registration;
-        const fresh = await register(ciServer, { ...request, name: runnerName(namePrefix, identity) });
+        const fresh = await register(ciServer, { ...request, name });
         const stored = await compute.storeRegistration(identity, fresh, namespace);
         if (stored.runnerId !== fresh.runnerId && fresh.runnerId !== undefined) await ciServer.remove(request.scope, fresh.runnerId);
         return stored;
@@ -54,14 +57,18 @@ function provisioned({ runnerName: name, runnerId }: Registration, pod: PodView)
 export interface FindProvisionedInput {
   readonly identity: RunnerIdentity;
   readonly namespace?: string;
+  readonly namePrefix: string;
+  /** It has a registration at a CI server. */
+  readonly registered: boolean;
 }
 
 /** The pod and the registration that a provisioning made whose answer was lost. */
-export async function findProvisioned({ compute }: ActivityPorts, { identity, namespace }: FindProvisionedInput): Promise<Provisioned | null> {
+export async function findProvisioned({ compute }: ActivityPorts, { identity, namespace, namePrefix, registered }: FindProvisionedInput): Promise<Provisioned | null> {
   const name = compute.podName(identity);
   try {
     return await withHeartbeats(`looking for ${name}`, async () => {
       const pod = await compute.observe(namespace === undefined ? { name } : { name, namespace });
+      if (!registered && pod !== undefined) return { runnerName: runnerName(namePrefix, identity), pod };
       const registration = pod === undefined ? undefined : await compute.readRegistration(identity, namespace);
       return pod === undefined || registration === undefined ? null : provisioned(registration, pod);
     });

@@ -3,7 +3,7 @@
  * wait, "not found" means that nobody waits), so several may run; and never the only source, because every wait looks live again.
  */
 import { gonePod } from './pods.ts';
-import { POD_CONDITIONS, dueAtMs, isMet, parseWaitActivityId, waitActivityId } from '../workflows/podConditions.ts';
+import { POD_CONDITIONS, dueAtMs, isBusy, isMet, parseWaitActivityId, waitActivityId } from '../workflows/podConditions.ts';
 import type { Compute, Logger, PodListener, PodView, WaitCompleter } from './ports.ts';
 import { TaskQueue } from './taskQueue.ts';
 
@@ -67,30 +67,33 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
         complete(pod, waitActivityId(condition, pod.name));
       }
       lookAgainWhenDue(pod, nowMs);
-      announceState(pod, previous);
+      announceState(pod, previous, nowMs);
     },
     relisted(pods) {
       queue.add('search for waits whose pod vanished', async () => await completeVanished(pods));
     },
   };
 
-  function announceState(pod: PodView, previous: PodView | undefined): void {
-    if (pod.busy === undefined || pod.online !== true || pod.ended || (pod.busy === previous?.busy && previous.online === true)) return;
-    // A runner is idle when it comes online: its wait says so. Only a change after that, or a busy one, is news.
-    if (previous?.online !== true && !pod.busy) return;
-    const state = { uid: pod.uid, state: pod.busy ? ('busy' as const) : ('idle' as const) };
+  function announceState(pod: PodView, previous: PodView | undefined, nowMs: number): void {
+    const busy = isBusy(pod, nowMs);
+    if (busy === undefined || pod.online !== true || pod.ended || (busy === previous?.busy && previous.online === true)) return;
+    // A runner is idle when it comes online: its wait says so. Idle is news only after busy.
+    if (!busy && (previous?.online !== true || isBusy(previous, nowMs) !== true)) return;
+    const state = { uid: pod.uid, state: busy ? ('busy' as const) : ('idle' as const) };
     queue.add(`podState of ${pod.name}`, async () => await completer.signalPodState(pod.workflowId, state));
   }
 
-  /** Conditions that time alone brings: an image problem that persists, a termination that is overdue. */
+  /** What time alone brings: an image problem that persists, a termination that is overdue, a new runner that stays not ready. */
   function lookAgainWhenDue(pod: PodView, nowMs: number): void {
     clearTimeout(timers.get(pod.name));
     timers.delete(pod.name);
-    const dues = POD_CONDITIONS.map((condition) => dueAtMs(condition, pod) ?? 0).filter((at) => at > nowMs);
+    const busyFrom = Date.parse(pod.busyFrom ?? '');
+    const dues = [busyFrom, ...POD_CONDITIONS.map((condition) => dueAtMs(condition, pod) ?? 0)].filter((at) => at > nowMs);
     if (dues.length === 0) return;
     const timer = setTimeout(() => {
       timers.delete(pod.name);
-      for (const condition of POD_CONDITIONS) if (isMet(condition, pod, Date.now())) complete(pod, waitActivityId(condition, pod.name));
+      for (const condition of POD_CONDITIONS) if (isMet(condition, pod, Date.now()) && !isMet(condition, pod, nowMs)) complete(pod, waitActivityId(condition, pod.name));
+      announceState(pod, undefined, Date.now());
     }, Math.min(...dues) - nowMs + 1);
     timers.set(pod.name, timer);
   }

@@ -3,11 +3,13 @@ export interface JobState {
   /** Registered and listening; stays so. */
   readonly online: boolean;
   readonly busy: boolean;
+  /** A job was seen to start; stays so. */
+  readonly ran: boolean;
   /** The log told of the running job: then the log tells of its end, too. */
   readonly byLog: boolean;
 }
 
-export const NO_JOB_YET: JobState = { online: false, busy: false, byLog: false };
+export const NO_JOB_YET: JobState = { online: false, busy: false, ran: false, byLog: false };
 
 /** `log…`: a line of the runner's log. `hook…`: a job hook of ours ran. */
 export type JobSign = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarted' | 'hookEnded';
@@ -21,12 +23,25 @@ export function jobStateAfter(state: JobState, sign: JobSign): JobState {
     case 'logListening':
       return { ...state, online: true };
     case 'logStarted':
-      return { online: true, busy: true, byLog: true };
+      return { online: true, busy: true, ran: true, byLog: true };
     case 'hookStarted':
-      return { ...state, online: true, busy: true };
+      return { ...state, online: true, busy: true, ran: true };
     case 'logEnded':
       return { ...state, busy: false, byLog: false };
     case 'hookEnded':
       return state.byLog ? state : { ...state, busy: false };
   }
+}
+
+/**
+ * What a CI runner's records say of its (last) job: there was `none`; it was `running` when the runner ended; it was `interrupted`: it
+ * ended after the runner had been signalled; it is `done`.
+ */
+export type JobRecord = 'none' | 'running' | 'interrupted' | 'done';
+
+/** @param busyWhenSignalled a job was running when the stop's first signal was sent */
+export function jobRecord(state: JobState, busyWhenSignalled: boolean): JobRecord {
+  if (!state.ran) return 'none';
+  if (state.busy) return 'running';
+  return busyWhenSignalled ? 'interrupted' : 'done';
 }

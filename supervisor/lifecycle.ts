@@ -77,7 +77,7 @@ function onStopSignal(state: LifecycleState, event: SupervisorEvent & { kind: 's
     case 'starting':
       return then([error(line)], conclude({ ...state, reason }, exitStatusOf({ code: null, signal }), null, plan));
     case 'running':
-      if (signal === 'SIGTERM' && plan.onTerm === 'drain' && plan.drainTimeoutMs > 0 && !event.idle) return then([error(line)], drain(state, reason, plan));
+      if (mayDrain(event, plan)) return then([error(line)], drain(state, reason, plan));
       return then([error(line)], stop(state, signal, reason, plan));
     case 'draining':
       // Nothing was passed on yet: a signal of another kind asks for more than the drain that runs.
@@ -127,8 +127,8 @@ function onChildExited(state: LifecycleState, end: ChildEnd, plan: Plan): Transi
   switch (state.phase) {
     case 'running':
     case 'draining':
-      // It ended by itself: what it leaves behind has no claim to a grace, as in any container.
-      return then([timer('deadMan', leastCleanupMs(plan))], sweep(ended, 'sweeping'));
+      // It ended by itself, also in a drain: what it leaves behind has no claim to a grace, as in any container.
+      return then([timer('deadMan', leastCleanupMs(plan))], sweep({ ...ended, reason: null }, 'sweeping'));
     case 'stopping':
       // `sh -c "…"` dies of its signal at once while the program it started still saves its work: the group keeps the grace.
       return { state: ended, actions: [{ kind: 'awaitGroup' }] };
@@ -219,6 +219,12 @@ function leave(state: LifecycleState): Transition {
 function derivedReason(signal: StoppingSignal, plan: Plan): StopReason {
   if (signal !== 'SIGTERM') return 'cancelled';
   return plan.onTerm === 'checkpoint' ? 'evicted' : plan.onTerm === 'drain' ? 'drained' : 'cancelled';
+}
+
+/** Whoever stops the pod for a reason that does not wait for the job says so. */
+function mayDrain({ signal, stated, idle }: SupervisorEvent & { kind: 'stopSignal' }, plan: Plan): boolean {
+  if (signal !== 'SIGTERM' || plan.onTerm !== 'drain' || plan.drainTimeoutMs <= 0 || idle) return false;
+  return stated === undefined || stated === 'drained' || stated === 'evicted';
 }
 
 const running = (state: LifecycleState): boolean => state.phase === 'running' || state.phase === 'draining';

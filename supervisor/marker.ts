@@ -1,20 +1,23 @@
 import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Verdict } from './actions.ts';
+import type { JobRecord } from './jobState.ts';
 import type { Pending } from './pending.ts';
 
 /** What the marker file and the termination message say. Times ISO 8601; `startedAt` null: it never started. */
 export interface Marker extends Verdict {
   readonly startedAt: string | null;
   readonly endedAt: string;
+  /** Only of a CI runner. */
+  readonly job?: JobRecord;
 }
 
 /** The kubelet keeps 4 KiB of a termination message, shared by the pod's containers; ours is a tenth of this, in bytes. */
 export const LONGEST_MESSAGE = 2048;
 
 /** The one line that both carry. */
-export function markerText({ exitCode, signal, reason, startedAt, endedAt }: Marker): string {
-  return `${JSON.stringify({ exitCode, signal, reason, startedAt, endedAt })}\n`;
+export function markerText({ exitCode, signal, reason, startedAt, endedAt, job }: Marker): string {
+  return `${JSON.stringify({ exitCode, signal, reason, startedAt, endedAt, job })}\n`;
 }
 
 /** Writes the file whole or not at all, and on the disk when it is there: whoever sees it can rely on it. @throws Error */

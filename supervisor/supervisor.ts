@@ -9,6 +9,7 @@ import { type Log, eventLog } from './eventLog.ts';
 import type { StoppingSignal, SupervisorEvent } from './events.ts';
 import { NOT_RUN } from './exitStatus.ts';
 import { JobHooks } from './jobHooks.ts';
+import { jobRecord } from './jobState.ts';
 import { JobWatch } from './jobWatch.ts';
 import { leave } from './leave.ts';
 import { INITIAL_STATE, type LifecycleState, step } from './lifecycle.ts';
@@ -49,6 +50,8 @@ export class Supervisor {
   #startedAt: string | null = null;
   #endedAt: string | undefined;
   #immortal = '';
+  /** A job was running when the stop's first signal was sent; undefined while none was. */
+  #busyWhenSignalled: boolean | undefined;
   #failing = false;
 
   constructor(options: Options) {
@@ -177,6 +180,7 @@ export class Supervisor {
   /** Its leader may be gone while the group lives; a group that is gone may have left its number to a stranger. */
   async #signalGroup(signal: NodeJS.Signals): Promise<void> {
     await this.#reasons?.told();
+    this.#busyWhenSignalled ??= this.#job.state.busy;
     const { child } = this.#processes;
     if (child !== undefined && (this.#state.end === undefined || this.#processes.groupAlive())) send(-child, signal);
   }
@@ -194,8 +198,9 @@ export class Supervisor {
   }
 
   async #record(verdict: Verdict): Promise<void> {
-    const { marker, terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined } = this.#options;
-    const text = markerText({ ...verdict, startedAt: this.#startedAt, endedAt: this.#endedAt ?? new Date().toISOString() });
+    const { mode, marker, terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined } = this.#options;
+    const job = mode === 'github' ? { job: jobRecord(this.#job.state, this.#busyWhenSignalled === true) } : {};
+    const text = markerText({ ...verdict, startedAt: this.#startedAt, endedAt: this.#endedAt ?? new Date().toISOString(), ...job });
     const writing = (what: string, write: Promise<void>): Promise<void> => write.catch((error: unknown) => this.#log('error', `Could not write the ${what}: ${(error as Error).message}`));
     const written: Promise<void>[] = [];
     if (marker !== undefined) written.push(writing('marker', writeMarker(marker, text, this.#pending)));

@@ -4,8 +4,11 @@ import type { Credentials } from '../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../activities/compute/process/podFolder.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
+import type { PodLogSettings } from './podLogs.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from './runnerImage.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
+import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
+import { readTimeouts } from './timeoutSettings.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -24,9 +27,13 @@ export interface HoldfastConfig {
         readonly context: string | undefined;
         readonly image: string;
         readonly command: readonly string[] | undefined;
+        readonly supervisorImage: string | undefined;
       }
     | { readonly kind: 'process'; readonly stateDir: string; readonly command: readonly string[] | undefined };
   readonly credentials: Credentials;
+  readonly timeouts: TimeoutPolicy;
+  /** `undefined`: no log is kept. */
+  readonly podLogs: PodLogSettings | undefined;
   readonly http: { readonly host: string; readonly port: number };
   /** Gives the webhook secrets of now, newest first; `undefined`: no webhook. */
   readonly webhookSecrets: (() => readonly string[]) | undefined;
@@ -67,16 +74,18 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
   const temporal = attempt('TEMPORAL_*', () => loadTemporalConfig(set));
   const secrets = attempt('HOLDFAST_WEBHOOK_SECRET_FILE', () => webhookSecrets(set));
   const credentials = readCredentials(set, problems);
+  const timeouts = readTimeouts(set, problems);
   const warnings = unknownSettings(set);
   // What is missing may be there under a misspelt name.
   if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError([...problems, ...warnings]);
-  return assemble(parsed.data, { temporal, secrets, credentials, warnings, set });
+  return assemble(parsed.data, { temporal, secrets, credentials, timeouts, warnings, set });
 }
 
 interface Read {
   readonly temporal: TemporalConfig;
   readonly secrets: (() => readonly string[]) | undefined;
   readonly credentials: Credentials;
+  readonly timeouts: TimeoutPolicy;
   readonly warnings: readonly ConfigProblem[];
   readonly set: Env;
 }
@@ -96,9 +105,12 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
             context: s.HOLDFAST_KUBE_CONTEXT,
             image: s.HOLDFAST_RUNNER_IMAGE,
             command: s.HOLDFAST_RUNNER_COMMAND ?? (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
+            supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
           }
         : { kind: 'process', stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set), command: s.HOLDFAST_RUNNER_COMMAND },
     credentials: read.credentials,
+    timeouts: read.timeouts,
+    podLogs: s.HOLDFAST_POD_LOGS === 'off' ? undefined : { to: s.HOLDFAST_POD_LOGS === 'log' ? 'log' : { folder: s.HOLDFAST_POD_LOGS }, maxBytes: s.HOLDFAST_POD_LOG_BYTES },
     http: s.HOLDFAST_HTTP_ADDRESS,
     webhookSecrets: read.secrets,
     shutdownGraceMs: s.HOLDFAST_SHUTDOWN_GRACE,
@@ -123,6 +135,7 @@ function contradictions(set: Env, parsed: Settings | undefined): ConfigProblem[]
     ['HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE'],
     ['HOLDFAST_CREDENTIALS', 'HOLDFAST_CREDENTIALS_FILE'],
     ['HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE'],
+    ['HOLDFAST_TIMEOUTS', 'HOLDFAST_TIMEOUTS_FILE'],
   ];
   for (const [one, other] of either) {
     if (set[one] !== undefined && set[other] !== undefined) problems.push({ setting: one, message: `${other} is set too: keep one of the two` });
@@ -130,6 +143,9 @@ function contradictions(set: Env, parsed: Settings | undefined): ConfigProblem[]
   const versioning: [SettingName, SettingName] = ['TEMPORAL_DEPLOYMENT_NAME', 'TEMPORAL_WORKER_BUILD_ID'];
   for (const [one, other] of [versioning, versioning.toReversed() as typeof versioning]) {
     if (set[one] !== undefined && set[other] === undefined) problems.push({ setting: other, message: `is missing while ${one} is set: set both, or neither` });
+  }
+  if (parsed && !/^(log|off|\/.+)$/.test(parsed.HOLDFAST_POD_LOGS)) {
+    problems.push({ setting: 'HOLDFAST_POD_LOGS', message: 'is neither log nor off nor an absolute path: write for example /var/log/holdfast' });
   }
   if (parsed && parsed.HOLDFAST_SHUTDOWN_FORCE < parsed.HOLDFAST_SHUTDOWN_GRACE) {
     problems.push({ setting: 'HOLDFAST_SHUTDOWN_FORCE', message: 'is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long' });

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { NativeConnection, type ReplayWorkerOptions, type Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
-import type { CiServers, Compute, Logger } from '../activities/ports.ts';
+import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
+import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
 import { Companions, isCompanion, type CiQueue } from './companions.ts';
 
 export interface HoldfastPluginOptions {
@@ -13,6 +14,10 @@ export interface HoldfastPluginOptions {
   readonly ciServers: CiServers;
   /** The credentials whose task queues this worker serves. */
   readonly ciQueues: readonly CiQueue[];
+  /** Keeps the last lines of runners that did not succeed. @default none is kept */
+  readonly podLogs?: PodLogs;
+  /** Timeouts by scope, under those of a runner's own input. @default none */
+  readonly timeoutPolicy?: TimeoutPolicy;
   /** @default no logging */
   readonly logger?: Logger;
   /** Told of every wait that the watcher completed (`true`), or that nobody waited for (`false`). */
@@ -62,7 +67,8 @@ export class HoldfastPlugin implements WorkerPlugin {
     // A plugin that is set on the connection also meets the Workers that it makes itself.
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
-    const activities = createActivities({ compute: this.#options.compute, ciServers: this.#options.ciServers });
+    const { compute, ciServers, podLogs, timeoutPolicy } = this.#options;
+    const activities = createActivities({ compute, ciServers, ...(podLogs && { podLogs }), ...(timeoutPolicy && { timeoutPolicy }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.

@@ -1,17 +1,21 @@
 /** Builds, from the configuration, what the activities work with. */
 import { createCiServers } from '../activities/ciServers/index.ts';
 import { createProcessCompute } from '../activities/compute/process/processCompute.ts';
-import type { CiServers, Compute } from '../activities/ports.ts';
+import type { CiServers, Compute, PodLogs } from '../activities/ports.ts';
 import type { Logger } from 'pino';
 import { ciQueuesOf } from './ciQueues.ts';
 import { kubeConfigSource } from './computeCheck.ts';
 import type { CiQueue } from './companions.ts';
 import type { HoldfastConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
+import { createPodLogs } from './podLogs.ts';
+import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
 
 export interface Ports {
   readonly compute: Compute;
   readonly ciServers: CiServers;
+  readonly timeoutPolicy: TimeoutPolicy;
+  readonly podLogs?: PodLogs;
   readonly ciQueues: readonly CiQueue[];
   close(): Promise<void>;
 }
@@ -27,6 +31,8 @@ export async function createPorts(config: HoldfastConfig, { logger, metrics }: P
   return {
     compute,
     ciServers,
+    timeoutPolicy: config.timeouts,
+    ...(config.podLogs && { podLogs: createPodLogs(config.podLogs, logger.child({ component: 'podLogs' })) }),
     ciQueues: ciQueuesOf(config.credentials),
     async close() {
       await Promise.all([ciServers.close(), close?.()]);
@@ -48,7 +54,7 @@ async function createCompute({ compute, installation }: HoldfastConfig, logger: 
     ...(compute.namespace !== undefined && { namespace: compute.namespace }),
     allNamespaces: compute.allNamespaces,
     installation,
-    pod: { image: compute.image, ...(compute.command && { command: compute.command }) },
+    pod: { image: compute.image, ...(compute.command && { command: compute.command }), ...(compute.supervisorImage !== undefined && { supervisor: { image: compute.supervisorImage } }) },
     logger,
     onRequest: metrics.kubernetesRequest,
   });

@@ -27,6 +27,13 @@ export const settings = z.object({
   HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: `KUBECONFIG`, else the pod\'s service account, else `~/.kube/config`.'),
   HOLDFAST_KUBE_CONTEXT: text.optional().describe('Context of the kubeconfig. Default: its current one.'),
   HOLDFAST_RUNNER_IMAGE: text.prefault(RUNNER_IMAGE).describe('Image of the runner container where the runner names none.'),
+  HOLDFAST_SUPERVISOR_IMAGE: text.optional().describe('Image from which each runner\'s pod copies the supervisor: the worker\'s own image has it. Without it runners run bare, unless their own image brings the supervisor: nobody passes signals on to a job\'s processes, and the CI server is asked whether a runner is online.'),
+
+  // ------------------------------------------------------------------------------------------- timeouts and logs
+  HOLDFAST_TIMEOUTS: text.optional().describe('Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific wins, and a runner\'s own over them. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (a runner may only lower its timeout; default 24h), `signalTimeout`, `cleanupTimeout`.'),
+  HOLDFAST_TIMEOUTS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
+  HOLDFAST_POD_LOGS: text.prefault('log').describe('Where the last lines go of a runner that did not succeed: `log` (the worker\'s own log), `off`, or the absolute path of a folder. Never to Temporal.'),
+  HOLDFAST_POD_LOG_BYTES: whole(1, 10_000_000).prefault('65536').describe('How much of it at most, in bytes.'),
 
   // ----------------------------------------------------------------------------------------------- compute: process
   HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image\'s own, for the default image a script that registers where need be and runs `/home/runner/run.sh`.'),

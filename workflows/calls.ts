@@ -22,7 +22,7 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
 }
 
 /** Calls that need only the cluster. */
-export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'findProvisioned' | 'observePod' | 'stopPod' | 'tearDown'> {
+export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'provision' | 'findProvisioned' | 'observePod' | 'stopPod' | 'tearDown' | 'deleteClaims' | 'awaitNodeReleased'> {
   return proxyActivities<HoldfastActivities>({
     startToCloseTimeout: '1m',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,

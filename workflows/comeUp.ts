@@ -1,6 +1,6 @@
 /** From nothing to a runner that is online: provisioning, the pod's way up, registration. */
 import { condition } from '@temporalio/workflow';
-import type { PodView, PodRequest } from '../activities/ports.ts';
+import type { PodView } from '../activities/ports.ts';
 import type { Provisioned } from '../activities/provision.ts';
 import { callUnless, ciCalls, clusterCalls, podWaitCalls, settle } from './calls.ts';
 import { decideComingUp } from './comingUp.ts';
@@ -8,7 +8,8 @@ import type { RunnerCause } from './contract.ts';
 import { formatDuration } from './duration.ts';
 import type { EndFacts } from './ending.ts';
 import type { RunnerLife } from './life.ts';
-import { waitActivityId, type PodCondition } from './podConditions.ts';
+import { podOf } from './podOf.ts';
+import { isBusy, waitActivityId, type PodCondition } from './podConditions.ts';
 
 type Failure = NonNullable<EndFacts['failure']>;
 
@@ -33,23 +34,15 @@ async function provision(life: RunnerLife): Promise<Failure | undefined> {
   const { spec, runner } = life;
   const withinMs = spec.timeouts.provisioningMs;
   life.waitFor('registration, Secret and pod', Date.now() + withinMs);
-  const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'register the runner, create its pod', withinMs });
+  const input = { namePrefix: spec.name, pod: { identity: runner.identity, ...podOf(spec) }, credentialsRetryMs: spec.intervals.credentialsRetryMs };
   const called = await callUnless(
     () => life.cancel !== undefined,
-    async () =>
-      await calls.provision({
-        credential: spec.credential,
-        registration: {
-          scope: spec.scope,
-          namePrefix: spec.name,
-          labels: spec.labels,
-          groupId: spec.runnerGroupId,
-          ephemeral: spec.ephemeral,
-          mode: spec.registrationMode,
-        },
-        pod: podRequest(life),
-        credentialsRetryMs: spec.intervals.credentialsRetryMs,
-      }),
+    async () => {
+      if (spec.scope === undefined) return await clusterCalls({ summary: 'create the pod', withinMs }).provision(input);
+      const registration = { scope: spec.scope, labels: spec.labels, groupId: spec.runnerGroupId, ephemeral: spec.ephemeral, mode: spec.registrationMode };
+      const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'register the runner, create its pod', withinMs });
+      return await calls.provision({ ...input, ciServer: { credential: spec.credential, registration } });
+    },
   );
   const provisioned = called.kind === 'done' ? called.value : await findProvisioned(life);
   if (provisioned !== null) {
@@ -70,16 +63,8 @@ async function provision(life: RunnerLife): Promise<Failure | undefined> {
 
 async function findProvisioned({ spec, runner }: RunnerLife): Promise<Provisioned | null> {
   const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
-  return await clusterCalls({ summary: 'what did the interrupted provisioning leave?' }).findProvisioned({ identity: runner.identity, ...place });
-}
-
-function podRequest({ spec, runner }: RunnerLife): PodRequest {
-  return {
-    identity: runner.identity,
-    ...spec.pod,
-    labels: spec.set === undefined ? {} : { 'holdfast.dev/set': spec.set },
-    terminationGracePeriodSeconds: spec.gracePeriodSeconds,
-  };
+  const input = { identity: runner.identity, ...place, namePrefix: spec.name, registered: spec.scope !== undefined };
+  return await clusterCalls({ summary: 'what did the interrupted provisioning leave?' }).findProvisioned(input);
 }
 
 async function becomeOnline(life: RunnerLife): Promise<Failure | undefined> {
@@ -92,19 +77,26 @@ async function becomeOnline(life: RunnerLife): Promise<Failure | undefined> {
         runner.ended = runner.pod;
         return undefined;
       case 'online':
-        runner.online = true;
+        isOnline(life);
         return undefined;
       case 'running':
-        return await register(life);
+        if (spec.scope !== undefined) return await register(life);
+        isOnline(life);
+        return undefined;
       case 'failed':
         return { cause: step.cause, message: `The runner did not come up: ${step.message}.` };
       case 'wait':
-        if (runner.pod.startedAt !== undefined) life.enter('Registering');
+        if (runner.pod.startedAt !== undefined && spec.scope !== undefined) life.enter('Registering');
         life.waitFor(step.why, Date.now() + step.forMs);
         await awaitPod(life, 'online', step.forMs);
     }
   }
   return undefined;
+}
+
+function isOnline(life: RunnerLife): void {
+  life.runner.online = true;
+  if (life.spec.scope === undefined) life.commandRuns();
 }
 
 /** Asks the CI server until the runner is online there, its deadline is out, or something better is known. */
@@ -113,12 +105,13 @@ async function register(life: RunnerLife): Promise<Failure | undefined> {
   const withinMs = spec.timeouts.registrationMs;
   life.enter('Registering');
   life.waitFor('runner to come online', Date.now() + withinMs);
-  const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'wait until the runner is online', withinMs });
+  const { scope } = life;
+  const calls = ciCalls(spec.credential, scope, 'provision', { summary: 'wait until the runner is online', withinMs });
   const called = await callUnless(
     () => runner.ended !== undefined || life.cancel !== undefined || runner.sawJob,
     async () =>
       await calls.lookUpRunner({
-        scope: spec.scope,
+        scope,
         credential: spec.credential,
         runner: runner.id === undefined ? { name: runner.name ?? '' } : { id: runner.id, name: runner.name ?? '' },
         intervalMs: spec.intervals.onlineLookupMs,
@@ -175,7 +168,11 @@ export function see(life: RunnerLife, pod: PodView): boolean {
   // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
   if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
   else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;
-  if (pod.busy !== undefined && !pod.ended) runner.podBusy = pod.busy;
+  const busy = isBusy(pod, Date.now());
+  if (busy !== undefined && !pod.ended) life.heardPod(busy);
+  const job = pod.exit?.record?.job;
+  // What the runner itself wrote down at its end beats what was last seen of it.
+  if (job !== undefined && job !== 'none') Object.assign(runner, { online: true, sawJob: true, podBusy: job !== 'done' });
   return true;
 }
 

@@ -124,6 +124,8 @@ export interface RunnerInput {
     signalTimeout?: string;
     /** On top: for the records and the cleanup command. @default "5s" */
     cleanupTimeout?: string;
+    /** Runs in the container after the end, with HOLDFAST_STOP_REASON, for at most `cleanupTimeout`. */
+    cleanupCommand?: string[];
     /** Instead of the one signal received, a sequence: `SIGINT,SIGTERM@5s`, counted from the stop's start. */
     signals?: string;
   };
@@ -171,6 +173,8 @@ export interface RunnerIntervals {
   onlineLookup?: string;
   /** How long a runner that was never seen online may take to end after its registration was removed. @default "2m" */
   removalSettle?: string;
+  /** How long a runner whose registration is gone has to go on saying that it is idle, before its pod goes. @default "3s" */
+  idleConfirm?: string;
   /** How long a stop waits for the CI server's first answer before it stops the pod anyway. @default "30s" */
   stopPatience?: string;
 }

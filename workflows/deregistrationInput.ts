@@ -4,7 +4,7 @@ import type { ReleaseInput } from '../activities/release.ts';
 import type { Scope } from '../activities/ports.ts';
 import type { DeregistrationInput } from './contract.ts';
 import { parseDuration } from './duration.ts';
-import { RUNNER_DEFAULTS } from './input.ts';
+import { RUNNER_DEFAULTS } from './runnerDefaults.ts';
 import { credentialName, duration, scopeErrors, scopeFields, toErrors, toScope, type Parsed } from './inputFields.ts';
 
 /** A validated removal. Durations in ms. */

@@ -13,6 +13,10 @@ export interface EndFacts {
   /** Holdfast itself asked for the pod's deletion. */
   readonly stoppedByUs: boolean;
   readonly ephemeral: boolean;
+  /** No CI server's runner, but a command that is its own job. */
+  readonly plainCommand: boolean;
+  /** `onTerm: checkpoint`: exit code 0 says that the work is complete, also of a command that was told to go. */
+  readonly checkpoints: boolean;
   readonly started: boolean;
   readonly wasOnline: boolean;
   readonly sawJob: boolean;
@@ -44,10 +48,12 @@ export function decideEnding(f: EndFacts): EndDecision {
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
+  if (exit?.record?.reason === 'timeout') return end('aborted', 'The command ran into its timeout.', 'run_timeout');
   if (f.pod?.reason === 'DeadlineExceeded') return end('aborted', 'The pod ran into its activeDeadlineSeconds.', 'run_timeout');
   const initFailure = initFailureOf(f);
   if (initFailure !== undefined) return end('failed', `The runner could not start: ${initFailure}`);
   const loss = lossOf(f);
+  if (f.plainCommand) return whenCommandEnded(f, loss);
   if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined)) return end('succeeded', 'The runner did its job and exited with code 0.');
   return loss === undefined ? whenExited(f) : whenLost(f, loss);
 }
@@ -68,8 +74,24 @@ function didItsJob(f: EndFacts, lost: boolean): boolean {
   return f.sawJob || f.removal === 'absent' || f.removal === 'gone' || f.removal === 'busy';
 }
 
+/** Did the command run to its end? One that was told to go and exits with 0 may have stopped half-way: only the supervisor, or a policy, tells. */
+function isComplete({ pod, checkpoints }: EndFacts, loss: RunnerCause | undefined): boolean {
+  const exit = pod?.exit;
+  if (exit?.code !== 0) return false;
+  if (checkpoints) return true;
+  return exit.record === undefined ? loss === undefined : exit.record.reason === undefined;
+}
+
+function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecision {
+  if (isComplete(f, loss)) return end('succeeded', 'The command exited with code 0.');
+  if (loss !== undefined) return whenLost(f, loss);
+  if (f.pod?.exit?.code === 0) return end('errored', 'The command was stopped from inside its pod, and exited with code 0.', 'agent_lost');
+  return whenExited(f);
+}
+
 /** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; `gone` may be our own doing. */
 function wasBusy(f: EndFacts): boolean {
+  if (f.plainCommand) return f.started;
   return f.ownBusyAtEnd || f.jobInterrupted || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent');
 }
 
@@ -89,6 +111,7 @@ function whenDrained(f: EndFacts, because: string): EndDecision {
     const cause = loss ?? 'agent_lost';
     return end('errored', `The runner was lost while it ran a job, in a drain${because} (${cause}).`, cause);
   }
+  if (f.plainCommand && loss !== undefined && !isComplete(f, loss)) return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
   // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
   if (exit !== undefined && exit.code !== 0 && loss === undefined && !f.stoppedByUs) return whenExited(f);
   return end('succeeded', `The runner was drained${because}.`);
@@ -137,12 +160,12 @@ function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
   }
   const busy = wasBusy(f);
   if (busy && f.onEviction === 'fail') return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
-  return replace(cause, f.shortLivedInARow, busy ? 'while it ran a job' : 'while idle');
+  return replace(cause, f.shortLivedInARow, busy ? 'while it ran a job' : 'while idle', f.onEviction === 'resume');
 }
 
-function replace(cause: RunnerCause, inARow: number, when: string): EndDecision {
+function replace(cause: RunnerCause, inARow: number, when: string, resumes = false): EndDecision {
   const afterMs = REPLACE_DELAYS_MS[Math.min(Math.max(inARow, 1), REPLACE_DELAYS_MS.length) - 1] ?? 0;
-  return { kind: 'replace', cause, afterMs, message: `The runner was lost ${when} (${cause}): another takes its place.` };
+  return { kind: 'replace', cause, afterMs, message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt goes on from its saved state' : 'another takes its place'}.` };
 }
 
 function whenExited(f: EndFacts): EndDecision {

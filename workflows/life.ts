@@ -1,6 +1,6 @@
 /** The state of one runner's life, and how people see it. */
-import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import type { PodView, RunnerIdentity } from '../activities/ports.ts';
+import { ApplicationFailure, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import type { PodView, RunnerIdentity, Scope } from '../activities/ports.ts';
 import { upgradeCancellation, type Cancellation } from './cancellation.ts';
 import { SEARCH_ATTRIBUTES, type CiEvent, type PodStateEvent, type RunnerCause, type RunnerPhase, type RunnerResult, type RunnerStatus } from './contract.ts';
 import type { RunnerSpec } from './input.ts';
@@ -41,6 +41,9 @@ export interface CarriedLife {
   readonly cancel?: Cancellation;
 }
 
+/** After the supervisor should have ended a command that ran into its timeout. */
+const BACKSTOP_MS = 60_000;
+
 /** A static runner may change between idle and busy thousands of times: the oldest entries go. */
 const MAX_PHASES = 60;
 
@@ -73,6 +76,12 @@ export class RunnerLife {
     this.#phase = phases.at(-1)?.phase ?? 'Idle';
   }
 
+  /** Where it is registered. @throws ApplicationFailure for a plain command, which is registered nowhere */
+  get scope(): Scope {
+    if (this.spec.scope === undefined) throw ApplicationFailure.nonRetryable('A plain command has no scope', 'Defect');
+    return this.spec.scope;
+  }
+
   get phase(): RunnerPhase {
     return this.#phase;
   }
@@ -96,7 +105,7 @@ export class RunnerLife {
     const { name } = this.runner;
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.phase, value: phase },
-      ...(first ? [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }] : []),
+      ...(first && spec.scope !== undefined ? [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }] : []),
       ...(first && spec.set !== undefined ? [{ key: SEARCH_ATTRIBUTES.set, value: spec.set }] : []),
       ...(name !== undefined && name !== this.#publishedName ? [{ key: SEARCH_ATTRIBUTES.name, value: name }] : []),
       ...(more.outcome === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.outcome, value: more.outcome }]),
@@ -151,10 +160,22 @@ export class RunnerLife {
   /** The pod's own word on idle and busy. */
   onPodState(event: PodStateEvent): void {
     const { runner } = this;
-    if (runner.pod === undefined || event.uid !== runner.pod.uid) return;
-    runner.podBusy = event.state === 'busy';
-    if (runner.podBusy) this.#becameBusy();
+    if (runner.pod !== undefined && event.uid === runner.pod.uid) this.heardPod(event.state === 'busy');
+  }
+
+  /** What the runner's pod says, however it was heard. */
+  heardPod(busy: boolean): void {
+    this.runner.podBusy = busy;
+    if (busy) this.#becameBusy();
     else this.#becameIdle();
+  }
+
+  /** A plain command is its own job. Under the supervisor its timeout is kept in the pod, and the workflow's is the backstop. */
+  commandRuns(): void {
+    const { runner, spec } = this;
+    const backstopMs = runner.pod?.online === undefined ? 0 : spec.gracePeriodSeconds * 1_000 + BACKSTOP_MS;
+    runner.jobDeadline ??= Date.now() + spec.timeouts.jobMs + backstopMs;
+    this.heardPod(true);
   }
 
   #becameBusy(): void {
@@ -210,13 +231,14 @@ export class RunnerLife {
       `| Runner | ${s.phase} |`,
       '|---|---|',
       ...row('Name', s.runnerName),
-      ...row('Scope', this.spec.scope.name),
+      ...row('Scope', this.spec.scope?.name),
       ...row('Pod', s.pod),
       ...row('Node', s.node),
       ...row('Job', s.job),
       ...row('Waits for', s.waitsFor),
       ...row('Until', s.waitsUntil),
       ...row('Cancel', s.cancel && `${s.cancel.mode} ${s.cancel.reason}`),
+      ...this.spec.warnings.flatMap((warning) => row('Warning', warning)),
       ...s.replaced.flatMap((lost) => row('Replaced', `${lost.runnerName} (${lost.cause})`)),
     ].join('\n');
   }

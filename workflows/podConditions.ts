@@ -31,6 +31,11 @@ export function isMet(condition: PodCondition, pod: PodView, nowMs: number): boo
   return due !== undefined && due <= nowMs;
 }
 
+/** Is a job running, by the pod's own word? `undefined`: it does not tell, or not yet. */
+export function isBusy({ busy, busyFrom }: PodView, nowMs: number): boolean | undefined {
+  return busy ?? (busyFrom !== undefined && Date.parse(busyFrom) <= nowMs ? true : undefined);
+}
+
 /** When the condition will hold if nothing changes (ms since the epoch; 0: it holds), or `undefined` when only a change can bring it. */
 export function dueAtMs(condition: PodCondition, pod: PodView): number | undefined {
   if (pod.gone) return 0;

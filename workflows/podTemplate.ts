@@ -6,6 +6,8 @@ import type { PodTemplate } from '../activities/ports.ts';
 
 /** The container that runs the CI runner. A template's container of this name is merged under what Holdfast sets. */
 export const RUNNER_CONTAINER = 'runner';
+/** The init container that copies the supervisor in. */
+export const SUPERVISOR_CONTAINER = 'holdfast-supervisor';
 /** Labels and annotations under this prefix belong to Holdfast. */
 export const RESERVED_METADATA_PREFIX = 'holdfast.dev/';
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
@@ -27,6 +29,15 @@ const RESERVED_SPEC: Readonly<Record<string, string>> = {
 /** True for a variable of the runner container that Holdfast sets itself. */
 export function isReservedEnv(name: string): boolean {
   return RESERVED_ENV.has(name) || RESERVED_ENV_PREFIXES.some((prefix) => name.startsWith(prefix));
+}
+
+/** Folders of the runner container that Holdfast mounts. */
+const RESERVED_PATHS = ['/holdfast', '/etc/holdfast'];
+
+/** True for a mount path in Holdfast's own folders, or over them. */
+export function isReservedPath(path: string): boolean {
+  const clean = path.replace(/\/+$/, '');
+  return RESERVED_PATHS.some((own) => clean === own || clean.startsWith(`${own}/`));
 }
 
 /** True for a label or annotation that Holdfast sets itself. */
@@ -76,6 +87,7 @@ function specErrors(spec: unknown): string[] {
   const containers = named(spec, 'containers', errors);
   const initContainers = named(spec, 'initContainers', errors);
   for (const { name, path } of initContainers) {
+    if (name === SUPERVISOR_CONTAINER) errors.push(`${path}: the name ${SUPERVISOR_CONTAINER} is Holdfast's own; rename it`);
     if (name === RUNNER_CONTAINER) errors.push(`${path}: the name ${RUNNER_CONTAINER} is kept for the container of the CI runner; rename it`);
   }
   errors.push(...duplicates([...containers, ...initContainers], 'container'));
@@ -93,7 +105,11 @@ function runnerErrors(path: string, runner: Readonly<Record<string, unknown>>): 
   for (const { name, path: at } of env) {
     if (isReservedEnv(name)) errors.push(`${at}: ${name} is set by Holdfast; remove it`);
   }
-  errors.push(...reservedVolumes(named(runner, 'volumeMounts', errors, `${path}.`)));
+  const mounts = named(runner, 'volumeMounts', errors, `${path}.`);
+  errors.push(...reservedVolumes(mounts));
+  for (const { item, path: at } of mounts) {
+    if (typeof item['mountPath'] === 'string' && isReservedPath(item['mountPath'])) errors.push(`${at}: ${item['mountPath']} is a folder of Holdfast's own; mount it elsewhere`);
+  }
   return errors;
 }
 

@@ -1,13 +1,14 @@
 import { ApplicationFailure, CancelledFailure, CancellationScope, condition, setHandler, workflowInfo } from '@temporalio/workflow';
 import { clean, readCancelRequest } from './cancellation.ts';
-import { admission } from './calls.ts';
+import { admission, callUnless, clusterCalls } from './calls.ts';
 import { awaitEnd, comeUp } from './comeUp.ts';
 import { cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerInput, type RunnerResult } from './contract.ts';
 import { formatDuration, parseDuration } from './duration.ts';
 import { decideEnding, type EndDecision, type EndFacts } from './ending.ts';
 import { RunnerLife, type CarriedLife } from './life.ts';
 import { serve } from './serve.ts';
-import { tearDown, unregister, type Unregistered } from './unregister.ts';
+import { tearDown } from './tearDown.ts';
+import { unregister, type Unregistered } from './unregister.ts';
 
 /** A runner lost within this long of its start counts as short-lived: the next one waits a little longer. */
 const SHORT_LIVED_MS = 10 * 60_000;
@@ -62,6 +63,7 @@ function listen(life: RunnerLife): void {
       description: "Extend the running job's deadline. Body: {by: \"30m\"}",
       validator: (body) => {
         if ((parseDuration(String(body?.by)) ?? 0) <= 0) throw new Error('by: is not a duration; write for example "30m"');
+        if (life.spec.pod.supervision.timeoutMs !== undefined && life.runner.pod?.online !== undefined) throw new Error('the timeout of a plain command is kept in its pod, and cannot be extended');
         if (life.runner.jobDeadline === undefined) throw new Error('the runner has no job whose deadline could be extended');
       },
     },
@@ -80,9 +82,9 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
     if (!unregistered.tornDown) await tearDown(life);
     life.countLoss(Date.now() - startedAt < SHORT_LIVED_MS);
     const decision = decideEnding(endFacts(life, failure, unregistered));
-    if (decision.kind === 'end') return finish(life, decision, unregistered);
+    if (decision.kind === 'end') return await finish(life, decision, unregistered);
     await replaceAfter(life, decision);
-    if (life.cancel !== undefined) return finish(life, decideEnding(endFacts(life, failure, unregistered)), unregistered);
+    if (life.cancel !== undefined) return await finish(life, decideEnding(endFacts(life, failure, unregistered)), unregistered);
   }
 }
 
@@ -97,6 +99,8 @@ function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, sto
     ...(removal === undefined ? {} : { removal }),
     stoppedByUs,
     ephemeral: spec.ephemeral,
+    plainCommand: spec.scope === undefined,
+    checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
     started: runner.pod?.startedAt !== undefined,
     wasOnline: runner.online,
     sawJob: runner.sawJob,
@@ -112,14 +116,32 @@ async function replaceAfter(life: RunnerLife, { cause, afterMs, message }: Extra
   const lost = life.runner;
   life.waitFor(message, Date.now() + afterMs);
   if (afterMs > 0) await condition(() => life.cancel !== undefined, afterMs, { summary: `${formatDuration(afterMs)} before another runner takes its place` });
+  await awaitClaims(life);
   if (life.cancel !== undefined) return;
   life.replaceRunner();
   life.replaced.push({ runnerName: lost.name ?? '', cause, replacedBy: '' });
 }
 
-function finish(life: RunnerLife, decision: EndDecision, { deregistration }: Partial<Unregistered>): RunnerResult {
+/** Nobody mounts a claim while a runner that nobody saw end may still write to it. */
+async function awaitClaims(life: RunnerLife): Promise<void> {
+  const { pod } = life.runner;
+  const node = pod?.exit === undefined && pod?.startedAt !== undefined ? pod.node : undefined;
+  if (node === undefined || life.spec.pod.volumeClaims.length === 0) return;
+  life.waitFor(`node ${node} to be Ready again, gone, or tainted out-of-service, before its claims are mounted elsewhere`);
+  await callUnless(
+    () => life.cancel !== undefined,
+    async () => await clusterCalls({ summary: `nothing writes from node ${node} any more?` }).awaitNodeReleased({ node }),
+  );
+}
+
+async function finish(life: RunnerLife, decision: EndDecision, { deregistration }: Partial<Unregistered>): Promise<RunnerResult> {
   if (decision.kind !== 'end') throw ApplicationFailure.nonRetryable('A cancelled life cannot be replaced', 'Defect');
-  const { runner } = life;
+  const { runner, spec } = life;
+  const claims = spec.pod.volumeClaims.filter(({ claim }) => claim === undefined);
+  if (claims.length > 0) {
+    const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
+    await clusterCalls({ summary: 'delete the claims' }).deleteClaims({ identity: runner.identity, claims, ...place });
+  }
   life.enter('Gone', { outcome: decision.outcome, ...(decision.cause === undefined ? {} : { cause: decision.cause }) });
   return {
     outcome: decision.outcome,

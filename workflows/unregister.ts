@@ -1,12 +1,15 @@
 /** From "this runner shall go, or has ended" to "unregistered, and nothing of it is left". Drives the decision table of unregistration.ts. */
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ParentClosePolicy, condition, startChild } from '@temporalio/workflow';
+import type { StopReason } from '../activities/ports.ts';
 import type { ReleaseInput } from '../activities/release.ts';
-import { callUnless, ciCalls, clusterCalls, settle } from './calls.ts';
-import { awaitPod, podRef, see } from './comeUp.ts';
+import type { Cancellation } from './cancellation.ts';
+import { callUnless, ciCalls, clusterCalls } from './calls.ts';
+import { podRef, see } from './comeUp.ts';
 import { DEREGISTRATION_WORKFLOW, type DeregistrationInput } from './contract.ts';
 import { TERMINATION_OVERDUE_MS } from './podConditions.ts';
 import type { RunnerLife } from './life.ts';
+import { tearDown, tearDownInput } from './tearDown.ts';
 import { decideUnregistration, type RemovalAnswer, type UnregistrationAction, type UnregistrationFacts } from './unregistration.ts';
 
 /** How the unregistration of one runner went. */
@@ -17,6 +20,15 @@ export interface Unregistered {
   readonly tornDown: boolean;
   readonly deregistration?: string;
 }
+
+/** What the supervisor is told when this workflow stops its pod. */
+const STOP_REASON: Readonly<Record<Cancellation['by'], StopReason>> = {
+  cancelled: 'cancelled',
+  superseded: 'superseded',
+  run_timeout: 'timeout',
+  idle_timeout: 'drained',
+  drain: 'drained',
+};
 
 /** How long the CI server is asked for the registration of a runner that may never have had one. */
 const UNKNOWN_RUNNER_MS = 2 * 60_000;
@@ -40,12 +52,15 @@ class Unregistration {
   #stopRequested: 'stop' | 'force' | undefined;
   #provenAt: number | undefined;
   #settled = false;
+  #idleConfirmed = false;
   #patienceOver = false;
   #looked = false;
   #tornDown = false;
 
   constructor(life: RunnerLife) {
     this.#life = life;
+    // Nobody had to know a plain command.
+    if (life.spec.scope === undefined) this.#provenAt = Date.now();
   }
 
   facts(): UnregistrationFacts {
@@ -70,6 +85,7 @@ class Unregistration {
       patienceOver: this.#patienceOver,
       stopRequested,
       settled: this.#settled,
+      idleConfirmed: this.#idleConfirmed && this.#life.ownSignal() === 'idle',
     };
   }
 
@@ -105,7 +121,7 @@ class Unregistration {
     if (this.#changed(facts) && this.#answer !== 'removed') this.#answer = undefined;
   }
 
-  /** A container that had not started when last seen may have started since: nothing is torn down on an old view. */
+  /** Nothing is torn down on an old view: a container that had not started may have started since, an idle runner may be busy. */
   async #look(): Promise<undefined> {
     const { runner, workflowId } = this.#life;
     this.#looked = true;
@@ -125,8 +141,8 @@ class Unregistration {
     const called = await callUnless(
       () => this.#changed(facts),
       async () =>
-        await ciCalls(spec.credential, spec.scope, 'release', { summary, ...(unknown ? { withinMs: UNKNOWN_RUNNER_MS } : {}) }).release({
-          scope: spec.scope,
+        await ciCalls(spec.credential, life.scope, 'release', { summary, ...(unknown ? { withinMs: UNKNOWN_RUNNER_MS } : {}) }).release({
+          scope: life.scope,
           credential: spec.credential,
           runner: registrationOf(life),
           onBusy: retriesBusy ? 'retry' : 'return',
@@ -165,13 +181,17 @@ class Unregistration {
   }
 
   async #stopPod(mode: 'stop' | 'force', why: string): Promise<undefined> {
-    const { runner, workflowId, cancel } = this.#life;
+    const { runner, spec, workflowId, cancel } = this.#life;
     this.#stopRequested = mode;
     this.#answer = undefined;
     if (runner.pod === undefined) return undefined;
     const grace = mode === 'force' ? { gracePeriodSeconds: 0 } : {};
     const reason = cancel?.by ?? why;
-    const state = await clusterCalls({ summary: mode === 'force' ? 'kill the pod' : 'stop the pod gracefully' }).stopPod({ workflowId, pod: podRef(runner.pod), reason, ...grace });
+    const stopReason = STOP_REASON[cancel?.by ?? 'cancelled'];
+    // Without a word SIGTERM means what `onTerm` says, and counts as a cancellation.
+    const announce = runner.pod.online !== undefined && mode !== 'force' && (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled') ? { announce: stopReason } : {};
+    const calls = clusterCalls({ summary: mode === 'force' ? 'kill the pod' : 'stop the pod gracefully' });
+    const state = await calls.stopPod({ workflowId, pod: podRef(runner.pod), reason, ...grace, ...announce, keepLog: true });
     if (state === 'gone') see(this.#life, { ...runner.pod, gone: true, ended: true });
     return undefined;
   }
@@ -187,6 +207,7 @@ class Unregistration {
     const timeouts = {
       settled: settleMs,
       jobDeadline: jobMs,
+      idleConfirmed: (this.#provenAt ?? nowMs) + spec.intervals.idleConfirmMs - nowMs,
       busyRecheck: Math.min(spec.intervals.busyRecheckMs, jobMs),
       terminated: spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS,
     };
@@ -197,6 +218,9 @@ class Unregistration {
     if (this.#changed(facts)) return undefined;
     if (runner.jobDeadline !== undefined && Date.now() >= runner.jobDeadline) {
       life.requestCancel({ mode: 'stop', reason: 'the job ran into its timeout', by: 'run_timeout' });
+    } else if (action.until === 'idleConfirmed') {
+      this.#idleConfirmed = true;
+      return await this.#look();
     } else if (action.until === 'settled') {
       this.#settled = true;
     } else if (action.until === 'terminated') {
@@ -216,9 +240,9 @@ class Unregistration {
 
   /** The start is awaited where no cancellation reaches it: from then on somebody else sees to the registration. */
   async #handOff(): Promise<string> {
-    const { spec, runner } = this.#life;
+    const { spec, runner, scope } = this.#life;
     const input: DeregistrationInput = {
-      [spec.scope.kind]: spec.scope.name,
+      [scope.kind]: scope.name,
       credential: spec.credential,
       runner: registrationOf(this.#life),
       reason: 'the runner ended and the CI server did not remove its registration yet',
@@ -243,25 +267,4 @@ class Unregistration {
 function registrationOf({ runner, spec }: RunnerLife): ReleaseInput['runner'] {
   if (runner.name === undefined) return { namePrefix: spec.name, identity: runner.identity };
   return runner.id === undefined ? { name: runner.name } : { name: runner.name, id: runner.id };
-}
-
-function tearDownInput({ runner, spec }: RunnerLife) {
-  const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
-  return { identity: runner.identity, ...place, ...(runner.pod === undefined ? {} : { pod: podRef(runner.pod) }) };
-}
-
-/** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
-export async function tearDown(life: RunnerLife): Promise<void> {
-  life.enter('TearingDown');
-  const { runner, spec } = life;
-  const first = await clusterCalls({ summary: 'delete pod and Secret' }).tearDown(tearDownInput(life));
-  let gone = first === 'gone';
-  while (!gone && runner.pod !== undefined) {
-    const withinMs = spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
-    life.waitFor('pod to be gone', Date.now() + withinMs);
-    await awaitPod(life, 'gone', withinMs);
-    if (runner.pod.gone) return;
-    const forced = await settle(clusterCalls({ summary: 'delete the pod without grace: it outlived its own' }).tearDown({ ...tearDownInput(life), gracePeriodSeconds: 0 }));
-    gone = forced.kind === 'done' && forced.value === 'gone';
-  }
 }

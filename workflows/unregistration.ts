@@ -19,6 +19,8 @@ export interface UnregistrationFacts {
   readonly sawJob: boolean;
   /** Somebody else took the pod away with a goodbye (deletion, eviction). */
   readonly toldToGo: boolean;
+  /** It went on saying that it is idle for long enough after its registration was gone. */
+  readonly idleConfirmed: boolean;
   /** What the pod itself or a job event says; `unknown` when nothing does. `busy` beats every answer of the CI server. */
   readonly ownSignal: 'idle' | 'busy' | 'unknown';
   /** We hold the registration's id (JIT, or it was seen online): an absent one was removed and cannot come back. */
@@ -40,7 +42,7 @@ export type UnregistrationAction =
   | { readonly kind: 'tearDown'; readonly row: string; readonly why: string }
   | { readonly kind: 'askRemoval'; readonly row: string; readonly why: string }
   | { readonly kind: 'stopPod'; readonly row: string; readonly why: string }
-  | { readonly kind: 'waitEnded'; readonly row: string; readonly why: string; readonly until: 'settled' | 'busyRecheck' | 'terminated' | 'jobDeadline' }
+  | { readonly kind: 'waitEnded'; readonly row: string; readonly why: string; readonly until: 'settled' | 'busyRecheck' | 'terminated' | 'jobDeadline' | 'idleConfirmed' }
   | { readonly kind: 'lookAgain'; readonly row: string; readonly why: string }
   | { readonly kind: 'handOff'; readonly row: string; readonly why: string };
 
@@ -68,6 +70,8 @@ function whenUnregistered(f: UnregistrationFacts, row: string, because: string):
   if (f.ended) return { kind: 'tearDown', row, why: `${because} and the runner has ended` };
   if (!f.started) return { kind: 'tearDown', row, why: `${because} and the runner container never started` };
   if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
+  // What it says is a second or two old: a job that came before the removal shows by then, and none can come after it.
+  if (f.ownSignal === 'idle' && !f.idleConfirmed) return { kind: 'waitEnded', row, why: `${because}; does the runner go on saying that it is idle?`, until: 'idleConfirmed' };
   if (f.ownSignal === 'idle') return { kind: 'tearDown', row, why: `${because} and the runner itself says it is idle` };
   if (f.settled && f.ownSignal === 'unknown') return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
   // GitHub has been seen to answer 204 for up to a minute after a job had started: without the runner's own word the pod may be busy.

@@ -31,6 +31,17 @@ export function podName(identity: RunnerIdentity): string {
 }
 
 /**
+ * Name of a claim that is the life's own, whichever attempt mounts it: `<readable prefix of the workflow id>-<10 hex digits>-<name>`.
+ * @param name - at most 40 characters
+ */
+export function claimName({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>, name: string): string {
+  const prefix = podName({ workflowId, firstRunId, attempt: 0 });
+  const hash = prefix.slice(-POD_HASH);
+  const readable = prefix.slice(0, -POD_HASH - 1).slice(0, MAX_POD_NAME - POD_HASH - name.length - 2).replace(/-+$/, '');
+  return `${readable === '' ? 'runner' : readable}-${hash}-${name}`;
+}
+
+/**
  * Name of the runner at the CI server: `<base>-<5 hex digits>`, and from the second attempt on `-r<attempt>` after it, because
  * a replacement must never carry the name of the runner that it replaces. A long base is cut, so that the whole has at most
  * 64 characters.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
-import type { Compute, PodListener, PodRequest, PodView, Registration, RunnerIdentity } from '../../activities/ports.ts';
+import type { Compute, PodListener, PodRequest, PodView, Registration, RunnerIdentity, StopReason, VolumeClaimRequest } from '../../activities/ports.ts';
 
 /**
  * A compute in memory whose pods do what the test says. It stands in for a cluster only in tests of the workflow's own logic;
@@ -11,7 +11,7 @@ export class FakeCompute implements Compute {
   readonly pods = new Map<string, PodView>();
   readonly secrets = new Map<string, Registration>();
   readonly created: PodRequest[] = [];
-  readonly deletions: { name: string; gracePeriodSeconds: number | undefined; underJob: boolean; reason: string | undefined }[] = [];
+  readonly deletions: { name: string; gracePeriodSeconds: number | undefined; underJob: boolean; reason: string | undefined; announce: StopReason | undefined }[] = [];
   /** Pods with a job running in them: what no deletion may hit without permission. */
   readonly jobs = new Set<string>();
   /** New pods tell online and busy by themselves, as under the supervisor. */
@@ -25,6 +25,30 @@ export class FakeCompute implements Compute {
   /** Thrown by the next calls of a method. */
   readonly failures: { method: keyof Compute; error: Error }[] = [];
   #listener: PodListener | undefined;
+
+  /** What {@link faults} finds in every request. */
+  readonly unsound: string[] = [];
+  readonly deletedClaims: string[] = [];
+  /** What the next looks at a node tell; `ready` when there is nothing left. */
+  readonly nodeStates: ('ready' | 'gone' | 'fenced' | 'unreachable')[] = [];
+  /** By pod. */
+  readonly logs = new Map<string, string>();
+
+  faults(): string[] {
+    return this.unsound;
+  }
+
+  async deleteClaims(_identity: RunnerIdentity, claims: readonly VolumeClaimRequest[]): Promise<void> {
+    this.deletedClaims.push(...claims.filter(({ claim }) => claim === undefined).map(({ name }) => name));
+  }
+
+  async nodeState(): Promise<'ready' | 'gone' | 'fenced' | 'unreachable'> {
+    return this.nodeStates.shift() ?? 'ready';
+  }
+
+  async tailLog({ name }: { name: string }): Promise<string | undefined> {
+    return this.logs.get(name);
+  }
 
   podName(identity: RunnerIdentity): string {
     return podName(identity);
@@ -59,11 +83,11 @@ export class FakeCompute implements Compute {
     return uid === undefined || pod?.uid === uid ? pod : undefined;
   }
 
-  async deletePod(pod: { name: string; uid: string }, options: { gracePeriodSeconds?: number; reason?: string } = {}): Promise<'gone' | 'terminating'> {
+  async deletePod(pod: { name: string; uid: string }, options: { gracePeriodSeconds?: number; reason?: string; announce?: StopReason } = {}): Promise<'gone' | 'terminating'> {
     this.#failIfTold('deletePod');
     const current = this.pods.get(pod.name);
     if (current?.uid !== pod.uid) return 'gone';
-    this.deletions.push({ name: pod.name, gracePeriodSeconds: options.gracePeriodSeconds, underJob: this.jobs.has(pod.name), reason: options.reason });
+    this.deletions.push({ name: pod.name, gracePeriodSeconds: options.gracePeriodSeconds, underJob: this.jobs.has(pod.name), reason: options.reason, announce: options.announce });
     if (options.gracePeriodSeconds === 0 || (current.ended && !this.slowToGo)) {
       this.vanish(pod.name);
       return 'gone';

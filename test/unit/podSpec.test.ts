@@ -16,7 +16,7 @@ describe('podSpec', () => {
       kind: 'Pod',
       metadata: {
         name: expect.stringMatching(/^runner-a-[0-9a-f]{10}$/),
-        labels: { 'holdfast.dev/set': 'blue', 'holdfast.dev/scope': 'octo-repo', 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/installation': 'main' },
+        labels: { 'holdfast.dev/set': 'blue', 'holdfast.dev/scope': 'octo-repo', 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/installation': 'main', 'holdfast.dev/workflow': 'runner-a' },
         annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/first-run-id': 'r-1', 'holdfast.dev/attempt': '2' },
       },
       spec: {

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import { goneView, podView } from '../../activities/compute/kubernetes/podView.ts';
 import type { PodView } from '../../activities/ports.ts';
+import { isBusy } from '../../workflows/podConditions.ts';
 
 const NOW = '2026-03-01T12:00:00.500Z';
 
@@ -94,18 +95,61 @@ describe('podView', () => {
     for (const key of absent) expect(view).not.toHaveProperty(key);
   });
 
-  const probes = { metadata: { annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/probes': 'true' } } };
+  const probes = { metadata: { annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/probes': 'runner' } } };
   test.each<[string, Json, Json, boolean | undefined, boolean | undefined]>([
     ['no probes: the pod does not tell', {}, runnerIs(running, { started: true, ready: true }), undefined, undefined],
     ['waiting', probes, runnerIs(waiting('ContainerCreating')), false, false],
     ['running, not yet registered', probes, runnerIs(running, { started: false, ready: false }), false, false],
     ['registered and idle', probes, runnerIs(running, { started: true, ready: true }), true, false],
-    ['registered and busy', probes, runnerIs(running, { started: true, ready: false }), true, true],
+    ['registered, its first readiness probe not answered yet', probes, runnerIs(running, { started: true, ready: false }), true, undefined],
     ['ended', probes, runnerIs(terminated(0), { started: false, ready: false }), false, false],
     ['no status yet', probes, {}, false, false],
   ])('online and busy: %s', (_, more, status, online, busy) => {
     const view = podView(pod({ phase: 'Running', ...status }, more as { metadata?: Json }), NOW);
     expect([view.online, view.busy]).toEqual([online, busy]);
+  });
+
+  const at = (seconds: number): string => new Date(Date.parse(NOW) + seconds * 1_000).toISOString();
+  const probed = (kind: string, ready: boolean): V1Pod => pod({ phase: 'Running', ...runnerIs(running, { started: true, ready }) }, { metadata: { annotations: { 'holdfast.dev/probes': kind } } });
+
+  test('a runner that stays not ready from its start has had a job for that long: 1.5 s make it sure', () => {
+    const first = podView(probed('runner', false), NOW);
+    expect([first.busy, first.busyFrom, isBusy(first, Date.parse(at(1)))]).toEqual([undefined, at(1.5), undefined]);
+    // Another event of the pod does not begin anew.
+    const later = podView(probed('runner', false), at(1), first);
+    expect([later.busyFrom, isBusy(later, Date.parse(at(1.5)))]).toEqual([at(1.5), true]);
+  });
+
+  test('once it was seen ready, not ready is busy at once, and ready is idle again', () => {
+    const idle = podView(probed('runner', true), at(1), podView(probed('runner', false), NOW));
+    expect(idle).toMatchObject({ busy: false });
+    expect(idle).not.toHaveProperty('busyFrom');
+    const busy = podView(probed('runner', false), at(2), idle);
+    expect(busy).toMatchObject({ busy: true });
+    expect(podView(probed('runner', true), at(3), busy)).toMatchObject({ busy: false });
+  });
+
+  test('a runner that takes one job only does not come back from it', () => {
+    const busy = podView(probed('one-job-runner', false), at(1), podView(probed('one-job-runner', true), NOW));
+    expect(podView(probed('one-job-runner', true), at(2), busy)).toMatchObject({ online: true, busy: true });
+  });
+
+  test('a plain command tells that it runs, and nothing of jobs', () => {
+    const view = podView(probed('command', false), NOW);
+    expect(view.online).toBe(true);
+    expect(isBusy(view, Date.parse(at(60)))).toBeUndefined();
+  });
+
+  const recorded = (message: string): Json => runnerIs({ terminated: { exitCode: 143, startedAt: NOW, finishedAt: NOW, reason: 'Error', message } });
+  test.each<[string, string, object]>([
+    ['of a runner', '{"exitCode":143,"signal":"SIGTERM","reason":"evicted","startedAt":null,"endedAt":"x","job":"interrupted"}\n', { record: { reason: 'evicted', job: 'interrupted' } }],
+    ['of a command that ended by itself', '{"exitCode":143,"signal":null,"reason":null,"startedAt":null,"endedAt":"x"}', { record: {} }],
+    ['with words that are not known', '{"exitCode":143,"signal":null,"reason":"bored","job":7}', { record: {} }],
+    ['cut off', '{"exitCode":143,"signal":', { message: '{"exitCode":143,"signal":' }],
+    ['somebody else\'s JSON', '{"exitCode":1}', { message: '{"exitCode":1}' }],
+    ['plain text', 'out of disk', { message: 'out of disk' }],
+  ])('the supervisor\'s record: %s', (_, message, more) => {
+    expect(podView(pod({ phase: 'Failed', ...recorded(message) }), NOW).exit).toEqual({ code: 143, oomKilled: false, finishedAt: expect.any(String), ...more });
   });
 
   test('a problem keeps the time at which it was first seen, as long as it is of the same kind and pod', () => {

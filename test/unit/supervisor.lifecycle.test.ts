@@ -144,7 +144,7 @@ describe('a life, step by step', () => {
       did: [
         ['spawn'], ['timer timeout 14400000'],
         ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell drained', 'timer drain 600000', 'timer deadMan 2460000'],
-        ['Entrypoint received interrupt: terminated (already draining)'], ['timer deadMan 60000', ...SWEEP], ['record 0 null drained'],
+        ['Entrypoint received interrupt: terminated (already draining)'], ['timer deadMan 60000', ...SWEEP], ['record 0 null null'],
       ],
     },
     {

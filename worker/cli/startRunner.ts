@@ -3,6 +3,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../workflows/contract.ts';
 import { parseRunnerInput, type RunnerSpec } from '../../workflows/input.ts';
+import type { TimeoutPolicy } from '../../workflows/timeoutPolicy.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { readableName } from './readableName.ts';
 import type { Session } from './session.ts';
@@ -17,6 +18,8 @@ export interface StartPlan {
   readonly searchAttributes: SearchAttributePair[];
   /** Scope of the runner: tasks of different organisations take turns (https://docs.temporal.io/task-queue-priority-fairness). */
   readonly fairnessKey: string;
+  /** What will not do what its author may expect. */
+  readonly warnings: readonly string[];
 }
 
 /** A runner that was started, or found. */
@@ -27,15 +30,18 @@ export interface StartedRunner {
   readonly attached: boolean;
 }
 
+const NO_CAP: TimeoutPolicy = { default: { jobTimeoutCap: '3650d' } };
+
 /** Reads and validates what a runner shall be. @throws CliError `usage` or `invalid_input` */
 export async function planStart(flags: RunnerFlags, name: () => string = readableName): Promise<StartPlan> {
   const raw = inputFromFlags(flags, flags.file === undefined ? {} : await readInputFile(flags.file));
   const parts = [raw['set'], raw['name'] ?? name()].filter((part) => typeof part === 'string');
   const workflowId = `runner-${parts.join('-')}`;
-  const parsed = parseRunnerInput(raw, workflowId);
+  // Which cap holds for a scope is for the worker to say.
+  const parsed = parseRunnerInput(raw, workflowId, NO_CAP);
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const { spec } = parsed;
-  return { workflowId, input: raw as RunnerInput, summary: summaryOf(spec), searchAttributes: searchAttributesOf(spec), fairnessKey: fairnessKeyOf(spec.scope.name) };
+  return { workflowId, input: raw as RunnerInput, summary: summaryOf(spec), searchAttributes: searchAttributesOf(spec), warnings: spec.warnings, fairnessKey: fairnessKeyOf(spec.scope?.name ?? spec.name) };
 }
 
 /**
@@ -80,14 +86,15 @@ export async function findRunner(session: Session, id: string): Promise<StartedR
   throw missing;
 }
 
-function summaryOf({ ephemeral, scope, labels }: RunnerSpec): string {
+function summaryOf({ ephemeral, scope, labels, pod }: RunnerSpec): string {
+  if (scope === undefined) return clip(clean((pod.command ?? []).join(' ')), 200);
   return clip(clean(`${ephemeral ? 'ephemeral' : 'static'} runner for ${scope.name} (${labels.join(', ')})`), 200);
 }
 
 function searchAttributesOf(spec: RunnerSpec): SearchAttributePair[] {
   return [
     { key: SEARCH_ATTRIBUTES.phase, value: 'Requested' },
-    { key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name },
+    ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),
     ...(spec.set === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.set, value: spec.set }]),
   ];
 }

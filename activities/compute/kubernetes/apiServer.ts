@@ -10,7 +10,7 @@ import { createSecureContext, type ConnectionOptions } from 'node:tls';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, request, type buildConnector, type Dispatcher } from 'undici';
 
-export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'delete';
+export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'delete';
 
 /** What one request was and how it went, for metrics. */
 export interface ApiMeasure {
@@ -58,7 +58,7 @@ export class ApiError extends Error {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
-const METHODS: Readonly<Record<ApiVerb, Dispatcher.HttpMethod>> = { get: 'GET', list: 'GET', watch: 'GET', create: 'POST', delete: 'DELETE' };
+const METHODS: Readonly<Record<ApiVerb, Dispatcher.HttpMethod>> = { get: 'GET', list: 'GET', watch: 'GET', create: 'POST', patch: 'PATCH', delete: 'DELETE' };
 
 export class ApiServer {
   readonly #config: KubeConfig;
@@ -79,6 +79,11 @@ export class ApiServer {
    * @throws ApiError for any other answer than 2xx; undici's errors when there is none; a TimeoutError after the time limit
    */
   async call<T>(call: ApiCall): Promise<T> {
+    return JSON.parse(await this.text(call)) as T;
+  }
+
+  /** As {@link call}, for an answer that is plain text. */
+  async text(call: ApiCall): Promise<string> {
     const startedAt = performance.now();
     let status: number | undefined;
     const limit = new AbortController();
@@ -88,7 +93,7 @@ export class ApiServer {
       const answer = await this.#send(call, signal, {});
       status = answer.statusCode;
       const text = await answer.body.text();
-      if (status >= 200 && status < 300) return JSON.parse(text) as T;
+      if (status >= 200 && status < 300) return text;
       throw new ApiError(status, text, flat(answer.headers));
     } finally {
       clearTimeout(timer);
@@ -129,7 +134,7 @@ export class ApiServer {
     const { dispatcher, headers } = await this.#authentication();
     return request(url, {
       method: METHODS[call.verb],
-      headers: { ...headers, accept: 'application/json', ...(call.body ? { 'content-type': 'application/json' } : {}), 'user-agent': 'holdfast' },
+      headers: { ...headers, accept: 'application/json', ...(call.body ? { 'content-type': call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json' } : {}), 'user-agent': 'holdfast' },
       ...(call.body ? { body: JSON.stringify(call.body) } : {}),
       signal,
       dispatcher,

@@ -1,16 +1,20 @@
 /** Runners as pods. */
-import type { KubeConfig, V1Pod, V1Secret, V1Status } from '@kubernetes/client-node';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KubeConfig, V1Node, V1PersistentVolumeClaim, V1Pod, V1Secret, V1Status } from '@kubernetes/client-node';
+import { RUNNER_CONTAINER } from '../../../workflows/podTemplate.ts';
 import { podName } from '../naming.ts';
 import { ComputeError, type Compute, type Logger, type PodListener, type PodRef, type PodRequest, type PodView, type Registration, type RunnerIdentity } from '../../ports.ts';
 import { ApiServer, type ApiServerOptions } from './apiServer.ts';
 import { CreatedPods } from './createdPods.ts';
 import { apiFailure, toComputeError } from './errors.ts';
-import { belongsTo, isLabelValue, ownSelector } from './metadata.ts';
+import { belongsTo, isLabelValue, ownSelector, STOP_REASON_ANNOTATION } from './metadata.ts';
+import { nodeState } from './nodeState.ts';
 import { PodCache } from './podCache.ts';
 import { listPods } from './podList.ts';
-import { podSpec, type PodDefaults } from './podSpec.ts';
+import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
 import { podView } from './podView.ts';
 import { readRegistrationSecret, registrationSecret } from './registrationSecret.ts';
+import { claimOf, persistentVolumeClaim } from './volumeClaims.ts';
 
 export interface KubernetesComputeOptions extends ApiServerOptions {
   readonly kubeConfig: KubeConfig;
@@ -36,6 +40,14 @@ export interface KubernetesCompute extends Compute {
   close(): Promise<void>;
 }
 
+/**
+ * How long the kubelet is given to show a new annotation in the pod's downward API volume, in ms: it writes the volumes of a pod anew as
+ * soon as the pod has changed, and never once it is terminating.
+ */
+const ANNOUNCEMENT_MS = 2_000;
+/** Lines of a log to look at for its last bytes. */
+const TAIL_LINES = 2_000;
+
 /** @throws Error when `installation` is no label value */
 export function createKubernetesCompute(options: KubernetesComputeOptions): KubernetesCompute {
   const { installation, logger, kubeConfig } = options;
@@ -53,7 +65,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   }
 
   /** `undefined`: 404. */
-  async function get<T>(resource: 'pods' | 'secrets', namespace: string, name: string): Promise<T | undefined> {
+  async function get<T>(resource: Resource, namespace: string, name: string): Promise<T | undefined> {
     try {
       return await api.call<T>({ verb: 'get', resource, path: pathOf(resource, namespace, name) });
     } catch (error) {
@@ -66,7 +78,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
    * Creates the object, or returns the one that an earlier try made. Between "it exists" and our look at it the old one may
    * have gone: then it is created after all.
    */
-  async function createOrGet<T extends V1Pod | V1Secret>(resource: 'pods' | 'secrets', namespace: string, object: T, identity: RunnerIdentity): Promise<T> {
+  async function createOrGet<T extends V1Pod | V1Secret | V1PersistentVolumeClaim>(resource: Resource, namespace: string, object: T, identity: RunnerIdentity): Promise<T> {
     const name = object.metadata?.name ?? '';
     for (let tries = 0; ; tries++) {
       try {
@@ -78,9 +90,32 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       }
       const existing = await get<T>(resource, namespace, name);
       if (existing === undefined) continue;
-      if (belongsTo(existing.metadata?.annotations, identity)) return existing;
+      // What carries no name of an owner is meant to be shared: a claim that goes from runner to runner.
+      if (belongsTo(existing.metadata?.annotations, identity) || object.metadata?.annotations === undefined) return existing;
       throw new ComputeError('invalid', `${resource} ${namespace}/${name} exists and belongs to something else: delete it, or start the runner under another workflow id`);
     }
+  }
+
+  /** Absent: fine. */
+  async function remove(resource: Resource, namespace: string, name: string): Promise<void> {
+    try {
+      await api.call({ verb: 'delete', resource, path: pathOf(resource, namespace, name) });
+    } catch (error) {
+      if (apiFailure(error)?.status !== 404) throw toComputeError(error, `delete ${resource} ${namespace}/${name}`);
+    }
+  }
+
+  /** Tells the supervisor why the pod will be stopped, where it can still read it. */
+  async function announce({ name, uid, namespace }: PodRef, reason: string): Promise<void> {
+    const body = { metadata: { uid, annotations: { [STOP_REASON_ANNOTATION]: reason } } };
+    try {
+      await api.call({ verb: 'patch', resource: 'pods', path: pathOf('pods', place(namespace), name), body });
+    } catch (error) {
+      // Gone already, or another UID.
+      if (apiFailure(error)?.status === 404 || apiFailure(error)?.status === 409) return;
+      throw toComputeError(error, `annotate pod ${name}`);
+    }
+    await delay(ANNOUNCEMENT_MS);
   }
 
   function viewOf(pod: V1Pod): PodView {
@@ -90,6 +125,8 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   return {
     kind: 'kubernetes',
     podName,
+
+    faults: (request) => podFaults(request, options.pod ?? {}, installation),
 
     async readRegistration(identity, namespace) {
       const secret = await get<V1Secret>('secrets', place(namespace), podName(identity));
@@ -104,6 +141,10 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     async createPod(request: PodRequest, registration: Registration | undefined) {
       const secret = registration && { secretName: podName(request.identity), keys: Object.keys(registration.env) };
       const pod = podSpec(request, options.pod ?? {}, installation, secret);
+      for (const wanted of request.volumeClaims ?? []) {
+        const claim = persistentVolumeClaim(request.identity, wanted, installation);
+        if (claim !== undefined) await createOrGet('persistentvolumeclaims', place(request.namespace), claim, { ...request.identity, attempt: 0 });
+      }
       const made = await createOrGet('pods', place(request.namespace), pod, request.identity);
       created.add(made.metadata?.uid ?? '', made.metadata?.resourceVersion ?? '');
       return viewOf(made);
@@ -121,8 +162,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       return pod && (uid === undefined || pod.metadata?.uid === uid) ? viewOf(pod) : undefined;
     },
 
-    async deletePod({ name, uid, namespace }: PodRef, { gracePeriodSeconds, reason } = {}) {
+    async deletePod({ name, uid, namespace }: PodRef, { gracePeriodSeconds, reason, announce: announced } = {}) {
       logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
+      if (announced !== undefined) await announce({ name, uid, ...(namespace === undefined ? {} : { namespace }) }, announced);
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid }, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
       try {
         const answer = await api.call<V1Pod | V1Status>({ verb: 'delete', resource: 'pods', path: pathOf('pods', place(namespace), name), body });
@@ -135,11 +177,35 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     },
 
     async deleteRegistration(identity, namespace) {
-      const name = podName(identity);
+      await remove('secrets', place(namespace), podName(identity));
+    },
+
+    async deleteClaims(identity, claims, namespace) {
+      for (const claim of claims) {
+        if (claim.claim === undefined) await remove('persistentvolumeclaims', place(namespace), claimOf(identity, claim));
+      }
+    },
+
+    async nodeState(name) {
       try {
-        await api.call({ verb: 'delete', resource: 'secrets', path: pathOf('secrets', place(namespace), name) });
+        return nodeState(await api.call<V1Node>({ verb: 'get', resource: 'nodes', path: `/api/v1/nodes/${encodeURIComponent(name)}` }));
       } catch (error) {
-        if (apiFailure(error)?.status !== 404) throw toComputeError(error, `delete secret ${name}`);
+        if (apiFailure(error)?.status === 404) return 'gone';
+        throw toComputeError(error, `get node ${name}`);
+      }
+    },
+
+    async tailLog({ name, namespace }, maxBytes) {
+      const path = `${pathOf('pods', place(namespace), name)}/log`;
+      try {
+        const text = await api.text({ verb: 'get', resource: 'pods/log', path, query: { container: RUNNER_CONTAINER, tailLines: TAIL_LINES } });
+        const bytes = Buffer.from(text);
+        return bytes.length <= maxBytes ? text : bytes.subarray(bytes.length - maxBytes).toString('utf8');
+      } catch (error) {
+        const status = apiFailure(error)?.status;
+        // 400: the container has not started, or its log is gone with it.
+        if (status === 404 || status === 400) return undefined;
+        throw toComputeError(error, `read the log of pod ${name}`);
       }
     },
 
@@ -182,7 +248,9 @@ export function namespaceOf(kubeConfig: KubeConfig, configured: string | undefin
   return configured ?? kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace ?? 'default';
 }
 
-function pathOf(resource: string, namespace: string, name?: string): string {
+type Resource = 'pods' | 'secrets' | 'persistentvolumeclaims';
+
+function pathOf(resource: Resource, namespace: string, name?: string): string {
   const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
   return name === undefined ? collection : `${collection}/${encodeURIComponent(name)}`;
 }

@@ -8,8 +8,19 @@ export const FIRST_RUN_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}first-run-id`
 export const ATTEMPT_ANNOTATION = `${RESERVED_METADATA_PREFIX}attempt`;
 export const RUNNER_NAME_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-name`;
 export const RUNNER_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-id`;
-/** `"true"`: the runner container's startup probe means registered and listening, its readiness probe means idle. */
+/** What the probes of the runner container mean. */
 export const PROBES_ANNOTATION = `${RESERVED_METADATA_PREFIX}probes`;
+/** Startup: registered and listening; readiness: idle. */
+export const RUNNER_PROBES = 'runner';
+/** The same of a runner that takes one job only. */
+export const ONE_JOB_PROBES = 'one-job-runner';
+/** Startup: the command runs; readiness: nothing. */
+export const COMMAND_PROBES = 'command';
+
+/** Why the pod is being stopped; the supervisor reads it through a downward API volume. */
+export const STOP_REASON_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-reason`;
+/** The runner's workflow, as far as a label can carry its id: `kubectl get pods -l holdfast.dev/workflow=…` finds what a terminated one left. */
+export const WORKFLOW_LABEL = `${RESERVED_METADATA_PREFIX}workflow`;
 
 const MAX_LABEL_VALUE = 63;
 

@@ -6,8 +6,10 @@ import { toComputeError } from './errors.ts';
 
 /** The least privilege: every verb is used, and none is missing. deploy/rbac.yaml says the same. */
 export const requiredPermissions = {
-  pods: ['create', 'get', 'list', 'watch', 'delete'],
+  pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
+  'pods/log': ['get'],
   secrets: ['create', 'get', 'delete'],
+  persistentvolumeclaims: ['create', 'get', 'delete'],
 } as const;
 
 export interface Permission {
@@ -76,7 +78,8 @@ async function whoAmI(api: ApiServer): Promise<string> {
   return review.status?.userInfo?.username ?? 'unknown';
 }
 
-async function isAllowed(api: ApiServer, { resource, verb }: Permission, namespace: string | undefined): Promise<boolean> {
+async function isAllowed(api: ApiServer, { resource: path, verb }: Permission, namespace: string | undefined): Promise<boolean> {
+  const [resource, subresource] = path.split('/');
   const review = await api.call<SelfSubjectAccessReview>({
     verb: 'create',
     resource: 'selfsubjectaccessreviews',
@@ -84,7 +87,7 @@ async function isAllowed(api: ApiServer, { resource, verb }: Permission, namespa
     body: {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: { resource, verb, ...(namespace === undefined ? {} : { namespace }) } },
+      spec: { resourceAttributes: { resource, verb, ...(subresource === undefined ? {} : { subresource }), ...(namespace === undefined ? {} : { namespace }) } },
     },
   });
   return review.status?.allowed === true;

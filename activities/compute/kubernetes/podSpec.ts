@@ -3,7 +3,9 @@ import type { V1Container, V1EnvVar, V1Pod, V1PodSpec } from '@kubernetes/client
 import { RUNNER_CONTAINER, isReservedEnv, validatePodTemplate } from '../../../workflows/podTemplate.ts';
 import { podName } from '../naming.ts';
 import { ComputeError, type PodRequest, type PodTemplate } from '../../ports.ts';
-import { identityAnnotations, ownLabels } from './metadata.ts';
+import { WORKFLOW_LABEL, identityAnnotations, labelValue, ownLabels } from './metadata.ts';
+import { attemptEnvironment, supervised, supervisionMode, type SupervisorSettings } from './supervision.ts';
+import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
 
 /** The worker's own settings, under everything that a request says. */
 export interface PodDefaults {
@@ -13,6 +15,8 @@ export interface PodDefaults {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly template?: PodTemplate;
+  /** Absent: runners run bare, unless their image brings the supervisor. */
+  readonly supervisor?: SupervisorSettings;
 }
 
 /** The Secret of this runner and the variables that it holds. */
@@ -34,14 +38,23 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
   const template = merge(defaults.template ?? {}, request.template ?? {}, '') as PodTemplate;
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
   const containers = spec.containers ?? [];
-  const runner = runnerContainer(containers.find((container) => container.name === RUNNER_CONTAINER), request, defaults, secret);
+  const bare = runnerContainer(containers.find((container) => container.name === RUNNER_CONTAINER), request, defaults, secret);
+  const { mode, fault } = supervisionMode(request.supervision, defaults.supervisor, bare.command !== undefined);
+  if (fault !== undefined) throw new ComputeError('invalid', fault);
+  const name = podName(request.identity);
+  const parts =
+    mode === 'none' || request.supervision === undefined
+      ? { annotations: {}, initContainers: [], volumes: [], runner: bare }
+      : supervised(bare, { name, hostNetwork: spec.hostNetwork === true }, request.supervision, mode, defaults.supervisor);
+  const initContainers = [...parts.initContainers, ...(spec.initContainers ?? [])];
+  const volumes = [...(spec.volumes ?? []), ...claimVolumes(request.identity, request.volumeClaims ?? []), ...parts.volumes];
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      name: podName(request.identity),
-      labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels }),
-      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity) },
+      name,
+      labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels, [WORKFLOW_LABEL]: labelValue(request.identity.workflowId) }),
+      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...parts.annotations },
     },
     spec: {
       // A CI job is other people's code: it gets a token of the cluster only where the template says so.
@@ -50,9 +63,22 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
       ...spec,
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
-      containers: [runner, ...containers.filter((container) => container.name !== RUNNER_CONTAINER)],
+      containers: [{ ...parts.runner, name: RUNNER_CONTAINER }, ...containers.filter((container) => container.name !== RUNNER_CONTAINER)],
+      ...(initContainers.length === 0 ? {} : { initContainers }),
+      ...(volumes.length === 0 ? {} : { volumes }),
     },
   };
+}
+
+/** Everything that would keep a request from ever being a pod: what {@link podSpec} throws. */
+export function podFaults(request: Omit<PodRequest, 'identity'>, defaults: PodDefaults, installation: string): string[] {
+  try {
+    podSpec({ ...request, identity: { workflowId: '', firstRunId: '', attempt: 1 } }, defaults, installation, undefined);
+    return [];
+  } catch (error) {
+    if (error instanceof ComputeError) return [error.message];
+    throw error;
+  }
 }
 
 function runnerContainer(
@@ -60,7 +86,7 @@ function runnerContainer(
   request: PodRequest,
   defaults: PodDefaults,
   secret: SecretEnv | undefined,
-): V1Container {
+): Partial<V1Container> {
   const image = request.image ?? fromTemplate?.image ?? defaults.image;
   if (!image) throw new ComputeError('invalid', `No image for the runner container: set "image" in the input, or the worker's default image`);
   // An image of the runner's own brings its own entry point.
@@ -68,16 +94,18 @@ function runnerContainer(
   const command = request.command ?? fromTemplate?.command ?? byDefault?.command;
   const args = request.args ?? fromTemplate?.args ?? byDefault?.args;
   const env = new Map<string, V1EnvVar>();
-  for (const entry of [...plain(defaults.env), ...(fromTemplate?.env ?? []), ...plain(request.env), ...fromSecret(secret)]) {
+  const resumable = request.supervision === undefined && request.volumeClaims === undefined ? {} : attemptEnvironment(request);
+  for (const entry of [...plain(defaults.env), ...(fromTemplate?.env ?? []), ...plain(request.env), ...plain(resumable), ...fromSecret(secret)]) {
     env.set(entry.name, entry);
   }
+  const volumeMounts = withClaimMounts(fromTemplate?.volumeMounts ?? [], request.volumeClaims ?? []);
   return {
     ...fromTemplate,
-    name: RUNNER_CONTAINER,
     image,
     ...(command ? { command: [...command] } : {}),
     ...(args ? { args: [...args] } : {}),
     ...(env.size > 0 ? { env: [...env.values()] } : {}),
+    ...(volumeMounts.length > 0 ? { volumeMounts } : {}),
   };
 }
 

@@ -2,7 +2,8 @@
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import { RUNNER_CONTAINER } from '../../../workflows/podTemplate.ts';
 import type { PodView } from '../../ports.ts';
-import { PROBES_ANNOTATION, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
+import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
+import { supervisorRecord } from './supervisorRecord.ts';
 
 type Problem = NonNullable<PodView['problem']>;
 type Exit = NonNullable<PodView['exit']>;
@@ -27,13 +28,19 @@ const PROBLEMS: Readonly<Record<string, Problem['kind']>> = {
   RunContainerError: 'config',
 };
 
+/**
+ * A container that has just started up is not ready until its first readiness probe has answered, in ms; only then does "not ready" mean
+ * that a job is running.
+ */
+const FIRST_READINESS_MS = 1_500;
+
 /** The kubelet lost track of the container: its 137 is made up. */
 const UNKNOWN_END = 'ContainerStatusUnknown';
 
 /**
  * @param pod as parsed from JSON (times are strings) or as client-node gives it (times are Dates)
- * @param now ISO 8601; only used for when a problem was first seen, which a pod's status does not tell
- * @param previous an earlier view of the same UID, from which an unchanged problem keeps its time
+ * @param now ISO 8601; only used for when something was first seen, which a pod's status does not tell
+ * @param previous an earlier view of the same UID, from which what has not changed keeps its time
  */
 export function podView(pod: V1Pod, now: string, previous?: PodView): PodView {
   const { metadata, spec, status } = pod;
@@ -67,7 +74,7 @@ export function podView(pod: V1Pod, now: string, previous?: PodView): PodView {
     ...(!scheduled && scheduledCondition?.status === 'False'
       ? { unschedulable: scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled' }
       : {}),
-    ...probesOf(pod, runner),
+    ...probesOf(pod, runner, now, previous?.uid === metadata?.uid ? previous : undefined),
   };
 }
 
@@ -93,13 +100,15 @@ function exitOf(runner: V1ContainerStatus | undefined): Exit | undefined {
   const terminated = runner?.state?.terminated;
   if (!terminated || terminated.reason === UNKNOWN_END) return undefined;
   const finishedAt = timestamp(terminated.finishedAt);
-  const message = terminated.message ?? (plainReason(terminated.reason) ? undefined : terminated.reason);
+  const record = supervisorRecord(terminated.message);
+  const message = (record === undefined ? terminated.message : undefined) ?? (plainReason(terminated.reason) ? undefined : terminated.reason);
   return {
     code: terminated.exitCode,
     // The runtime gives this reason also to a container whose first process lives on when another one (the job's) was killed.
     oomKilled: terminated.reason === 'OOMKilled' && terminated.exitCode !== 0,
     ...(finishedAt ? { finishedAt } : {}),
     ...(message ? { message } : {}),
+    ...(record ? { record } : {}),
   };
 }
 
@@ -109,11 +118,16 @@ function plainReason(reason: string | undefined): boolean {
 }
 
 /** Told by the probes only while the container runs; `ready` of a lost node's pod is not touched, its Ready condition is. */
-function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined): Pick<PodView, 'online' | 'busy'> {
-  if (pod.metadata?.annotations?.[PROBES_ANNOTATION] !== 'true') return {};
-  const running = runner?.state?.running !== undefined;
-  const online = running && runner?.started === true;
-  return { online, busy: online && runner?.ready === false };
+function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
+  const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
+  if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
+  const online = runner?.state?.running !== undefined && runner.started === true;
+  if (told === COMMAND_PROBES) return { online };
+  if (!online) return { online, busy: false };
+  if (told === ONE_JOB_PROBES && previous?.busy === true) return { online, busy: true };
+  if (runner?.ready === true) return { online, busy: false };
+  if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
+  return { online, busyFrom: previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString() };
 }
 
 function problemOf(pod: V1Pod, now: string, previous: PodView | undefined): Problem | undefined {

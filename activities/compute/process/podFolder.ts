@@ -11,6 +11,7 @@
  *                           /output.log          its stdout and stderr
  *                           /wrapper.log         what the wrapper itself complained about
  *                           /work/               its working directory
+ *     <stateDir>/claims/<name>/                  what volume claims are here: folders that outlive an attempt
  *     <stateDir>/trash/                          folders being built or being removed
  *
  * A pod's folder appears complete (built in trash/, then renamed) and goes at once (renamed to trash/, then removed).
@@ -88,6 +89,7 @@ export interface StateFolders {
   readonly pods: string;
   readonly registrations: string;
   readonly trash: string;
+  readonly claims: string;
 }
 
 /** Where state lives unless the worker is told otherwise: `$XDG_STATE_HOME/holdfast/processes`, by default below `~/.local/state`. */
@@ -96,7 +98,7 @@ export function defaultStateDir(env: Readonly<Record<string, string | undefined>
 }
 
 export function stateFolders(stateDir: string): StateFolders {
-  return { pods: join(stateDir, 'pods'), registrations: join(stateDir, 'registrations'), trash: join(stateDir, 'trash') };
+  return { pods: join(stateDir, 'pods'), registrations: join(stateDir, 'registrations'), trash: join(stateDir, 'trash'), claims: join(stateDir, 'claims') };
 }
 
 /** The folders of the state directory that a pod's folder lies in. */
@@ -106,7 +108,7 @@ export function stateFoldersOf(podFolder: string): StateFolders {
 
 /** Makes the folders, readable by their owner only. */
 export async function makeStateFolders(folders: StateFolders): Promise<void> {
-  for (const folder of [folders.pods, folders.registrations, folders.trash]) await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const folder of [folders.pods, folders.registrations, folders.trash, folders.claims]) await mkdir(folder, { recursive: true, mode: 0o700 });
 }
 
 /** Reads a pod's folder; `undefined` when there is none. */

@@ -10,6 +10,8 @@ import { podName } from '../naming.ts';
 import { createFile, hasCode, readJson, replaceFile } from './atomicFile.ts';
 import { baseEnvironment, runnerCommand, runnerEnvironment } from './runnerCommand.ts';
 import { defaultStateDir, makeStateFolders, POD_FILE, readPod, removePod, ring, stateFolders, type PodOwner, type PodRecord, type ProcessPodSpec } from './podFolder.ts';
+import { logTail } from './logTail.ts';
+import { makeClaimFolders, removeClaimFolders } from './claimFolders.ts';
 import { observePods } from './podObservation.ts';
 import { podView } from './podView.ts';
 import { watchPods } from './podWatch.ts';
@@ -47,6 +49,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
   async function createPod(request: PodRequest, registration: Registration | undefined): Promise<PodView> {
     const name = podName(request.identity);
     const command = runnerCommand(request, options.command);
+    await makeStateFolders(folders);
     const secretEnv = runnerEnvironment('registration', registration?.env);
     const spec: ProcessPodSpec = {
       name,
@@ -55,11 +58,10 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
       node: hostname(),
       createdAt: new Date().toISOString(),
       command,
-      env: runnerEnvironment('env', request.env),
+      env: { ...runnerEnvironment('env', request.env), ...(await makeClaimFolders(folders, request)) },
       labels: request.labels,
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
     };
-    await makeStateFolders(folders);
     let pod = (await observe([name])).get(name);
     if (pod === undefined) {
       await placeFolder(spec, secretEnv);
@@ -156,9 +158,24 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     });
   }
 
+  function faults(request: Omit<PodRequest, 'identity'>): string[] {
+    const { supervision } = request;
+    if (supervision?.mode === 'inject' || supervision?.mode === 'image') return ['supervisor: processes run without it; leave it out, or run on Kubernetes'];
+    if (supervision !== undefined && supervision.onTerm !== 'stop') return [`onTerm: "${supervision.onTerm}" needs the supervisor, and processes run without it; leave it out, or run on Kubernetes`];
+    try {
+      runnerCommand(request, options.command);
+      runnerEnvironment('env', request.env);
+      return [];
+    } catch (error) {
+      if (error instanceof ComputeError) return [error.message];
+      throw error;
+    }
+  }
+
   return {
     kind: 'process',
     podName,
+    faults,
     readRegistration: (identity) => guard('read the registration of', podName(identity), () => readJson<Registration>(registrationFile(identity))),
     storeRegistration: (identity, registration) =>
       guard('store the registration of', podName(identity), async () => {
@@ -173,6 +190,10 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
           if (!hasCode(error, 'ENOENT')) throw error;
         });
       }),
+    deleteClaims: (identity, claims) => guard('delete the claims of', podName(identity), () => removeClaimFolders(folders, identity, claims)),
+    // One machine: what has ended here has ended.
+    nodeState: () => Promise.resolve('ready'),
+    tailLog: ({ name }, maxBytes) => guard('read the log of', name, () => logTail(join(folders.pods, name, POD_FILE.output), maxBytes)),
     createPod: (request, registration) => guard('start', podName(request.identity), () => createPod(request, registration)),
     observe: ({ name, uid }) =>
       guard('look at', name, async () => {

@@ -75,6 +75,7 @@ test('the types are stable: workflows, dashboards and people match on them', () 
     rejected: 'CiServerRejected',
     unavailable: 'CiServerUnavailable',
     notOnline: 'RunnerNotOnlineYet',
+    nodeNotReleased: 'NodeNotReleased',
     invalidInput: 'InvalidInput',
     unknownCredential: 'UnknownCredential',
     quota_exceeded: 'QuotaExceeded',

@@ -17,6 +17,8 @@ const evicted = exited(143, { terminating: true, disruption: 'EvictionByEviction
 const idle: EndFacts = {
   stoppedByUs: false,
   ephemeral: true,
+  plainCommand: false,
+  checkpoints: false,
   started: true,
   wasOnline: true,
   sawJob: false,
@@ -219,6 +221,8 @@ function* everyCombination(): Generator<EndFacts> {
             for (const neverStartedInARow of [1, 4]) {
               yield {
                 ...booleans,
+                plainCommand: false,
+                checkpoints: false,
                 onEviction,
                 neverStartedInARow,
                 shortLivedInARow: 1,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { JOB_TIMEOUT_CAP, RUNNER_DEFAULTS, parseRunnerInput, type RunnerSpec } from '../../../workflows/input.ts';
+import { parseRunnerInput, type RunnerSpec } from '../../../workflows/input.ts';
+import { JOB_TIMEOUT_CAP, RUNNER_DEFAULTS } from '../../../workflows/runnerDefaults.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -25,9 +26,11 @@ describe('production defaults', () => {
     labels: ['self-hosted'],
     ephemeral: true,
     registrationMode: 'jit',
-    set: undefined,
     onEviction: 'fail',
-    pod: {},
+    pod: {
+      supervision: { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 10 * MINUTE },
+      volumeClaims: [],
+    },
     timeouts: {
       provisioningMs: HOUR,
       podUnscheduledMs: 5 * MINUTE,
@@ -45,8 +48,10 @@ describe('production defaults', () => {
       credentialsRetryMs: 5 * MINUTE,
       onlineLookupMs: 2_000,
       removalSettleMs: 2 * MINUTE,
+      idleConfirmMs: 3_000,
       stopPatienceMs: 30_000,
     },
+    warnings: [],
   };
 
   test('every one of them', () => {
@@ -60,7 +65,7 @@ describe('production defaults', () => {
       labels: ['self-hosted'],
       timeouts: { provisioning: '1h', podUnscheduled: '5m', podPending: '10m', registration: '10m', jobTimeout: '24h' },
       stop: { signalTimeout: '10s', cleanupTimeout: '5s' },
-      intervals: { resync: '10m', busyRetry: '1m', busyRecheck: '10m', absentRecheck: '10s', credentialsRetry: '5m', onlineLookup: '2s', removalSettle: '2m', stopPatience: '30s' },
+      intervals: { resync: '10m', busyRetry: '1m', busyRecheck: '10m', absentRecheck: '10s', credentialsRetry: '5m', onlineLookup: '2s', removalSettle: '2m', idleConfirm: '3s', stopPatience: '30s' },
     });
     expect(JOB_TIMEOUT_CAP).toBe('24h');
   });
@@ -82,16 +87,19 @@ describe('what is given is kept', () => {
     const pod = { metadata: { labels: { team: 'a' } }, spec: { nodeSelector: { disk: 'ssd' } } };
     const spec = accepted({
       name: 'build', repository: 'acme/app', credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, set: 'main', namespace: 'ci', image: 'img:1',
-      command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace',
+      command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace', supervisor: 'image', onTerm: 'drain', volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
+      stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'] },
       timeouts: { provisioning: '2h', podUnscheduled: '1m', podPending: '2m', registration: '3m', idle: '30m', jobTimeout: '90m' },
-      intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', stopPatience: '8s' },
+      intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s' },
     }); // prettier-ignore
     expect(spec).toEqual({
       name: 'build', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace',
-      pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod },
+      pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
+        supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
       timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobMs: 90 * MINUTE },
-      gracePeriodSeconds: 30,
-      intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, stopPatienceMs: 8_000 },
+      gracePeriodSeconds: 68,
+      intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, idleConfirmMs: 9_000, stopPatienceMs: 8_000 },
+      warnings: [expect.stringContaining('GKE')],
     }); // prettier-ignore
   });
 
@@ -145,7 +153,7 @@ describe('bad input names the field and the fix', () => {
     ['a duration beyond all dates', { timeouts: { provisioning: '9999999999h' } }, `timeouts.provisioning ${duration}`],
     ['a bad duration of stop', { stop: { signalTimeout: '-1s' } }, `stop.signalTimeout ${duration}`],
     ['a bad duration of intervals', { intervals: { resync: '0m' } }, `intervals.resync ${duration}`],
-    ['a job timeout over the cap', { timeouts: { jobTimeout: '24h1s' } }, 'timeouts.jobTimeout is over the cap of 24h; a runner may only lower it'],
+    ['a job timeout over the cap', { timeouts: { jobTimeout: '24h1s' } }, 'timeouts.jobTimeout is over the cap of 24h; a runner may only lower it (the worker\'s HOLDFAST_TIMEOUTS names scopes with a higher cap)'],
 
     ['no label', { labels: [] }, 'labels must have at least one label'],
     ['101 labels', { labels: Array.from({ length: 101 }, (_, i) => `l${i}`) }, 'labels must have at most 100 labels'],
@@ -162,8 +170,8 @@ describe('bad input names the field and the fix', () => {
     ['an empty name', { name: '' }, 'name must consist of letters, digits, ".", "_" and "-"'],
     ['a bad credential', { credential: 'a/b' }, 'credential must be a credential name: letters, digits, ".", "_" and "-", at most 100'],
     ['a bad set', { set: 'a b' }, 'set must be a set name: letters, digits, ".", "_" and "-", at most 100'],
-    ['a bad namespace', { namespace: 'CI' }, 'namespace must be a Kubernetes namespace'],
-    ['a bad onEviction', { onEviction: 'resume' }, 'onEviction must be "fail" or "replace"'],
+    ['a bad namespace', { namespace: 'CI' }, 'namespace must be a Kubernetes namespace: lower-case letters, digits and "-", at most 63'],
+    ['a bad onEviction', { onEviction: 'retry' }, 'onEviction must be "fail", "replace" or "resume"'],
     ['an environment variable with a bad name', { env: { '1A': 'x' } }, 'env.1A must be a name of an environment variable'],
     ['an environment variable with a dash', { env: { 'A-B': 'x' } }, 'env.A-B must be a name of an environment variable'],
     ['a reserved environment variable', { env: { RUNNER_TOKEN: 'x' } }, 'env.RUNNER_TOKEN is set by Holdfast; remove it'],

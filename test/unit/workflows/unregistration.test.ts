@@ -15,6 +15,7 @@ const alive: UnregistrationFacts = {
   patienceOver: false,
   stopRequested: false,
   settled: false,
+  idleConfirmed: false,
 };
 /** A static runner that registers itself: its id is not held. */
 const ownRegistration = { ephemeral: false, heldId: false } as const;
@@ -25,7 +26,7 @@ describe('the decision table, row by row', () => {
   test.each<Row>([
     ['1: proven, ended', { proven: true, ended: true }, { kind: 'tearDown', row: '1' }],
     ['1: proven, its container never started', { proven: true, started: false }, { kind: 'tearDown', row: '1' }],
-    ['1: proven, alive and idle by its own word', { proven: true, ownSignal: 'idle' }, { kind: 'tearDown', row: '1' }],
+    ['1: proven, alive and idle by its own word', { proven: true, ownSignal: 'idle', idleConfirmed: true }, { kind: 'tearDown', row: '1' }],
     ['1: proven, alive and busy', { proven: true, ownSignal: 'busy' }, { kind: 'waitEnded', until: 'jobDeadline' }],
     ['1: proven, alive and silent', { proven: true }, { kind: 'waitEnded', until: 'settled' }],
     ['1: proven, alive, silent, and its time to end is over', { proven: true, settled: true }, { kind: 'stopPod' }],
@@ -44,17 +45,18 @@ describe('the decision table, row by row', () => {
     ['2 not: evicted, it may have left its job with exit 0', { ended: true, exitCode: 0, sawJob: true, toldToGo: true }, { kind: 'askRemoval' }],
 
     ['3: 204, ended', { answer: 'removed', ended: true }, { kind: 'tearDown', row: '3' }],
-    ['3: 204, idle by its own word', { answer: 'removed', ownSignal: 'idle' }, { kind: 'tearDown', row: '3' }],
+    ['3: 204, idle by its own word, which may be old', { answer: 'removed', ownSignal: 'idle' }, { kind: 'waitEnded', row: '3', until: 'idleConfirmed' }],
+    ['3: … and still after a moment', { answer: 'removed', ownSignal: 'idle', idleConfirmed: true }, { kind: 'tearDown', row: '3' }],
     ['3: 204, busy by its own word', { answer: 'removed', ownSignal: 'busy' }, { kind: 'waitEnded', row: '3', until: 'jobDeadline' }],
     ['3: 204, and no word of its own: it may have just started a job', { answer: 'removed' }, { kind: 'waitEnded', row: '3', until: 'settled' }],
     ['3: 204, stop accepted', { answer: 'removed', stop: 'stop' }, { kind: 'stopPod', row: '3' }],
 
     ['4a: 404 of a held id, ended', { answer: 'absent', ended: true }, { kind: 'tearDown', row: '4a' }],
-    ['4a: 404 of a held id, idle', { answer: 'absent', ownSignal: 'idle' }, { kind: 'tearDown', row: '4a' }],
+    ['4a: 404 of a held id, idle', { answer: 'absent', ownSignal: 'idle', idleConfirmed: true }, { kind: 'tearDown', row: '4a' }],
     ['4a: 404 of a held id, busy', { answer: 'absent', ownSignal: 'busy' }, { kind: 'waitEnded', until: 'jobDeadline' }],
     ['4a: 404, never started', { ...ownRegistration, answer: 'absent', started: false }, { kind: 'tearDown', row: '4a' }],
     ['4a: 404, ended, whoever registered it', { ...ownRegistration, answer: 'absent', ended: true }, { kind: 'tearDown', row: '4a' }],
-    ['4b: not known, registration deadline out, idle', { ...ownRegistration, answer: 'absent', registrationOver: true, ownSignal: 'idle' }, { kind: 'tearDown', row: '4b' }],
+    ['4b: not known, registration deadline out, idle', { ...ownRegistration, answer: 'absent', registrationOver: true, ownSignal: 'idle', idleConfirmed: true }, { kind: 'tearDown', row: '4b' }],
     ['4b: not known, registration deadline out, silent', { ...ownRegistration, answer: 'absent', registrationOver: true }, { kind: 'waitEnded', row: '4b', until: 'settled' }],
     ['4c: not known, may be about to register', { ...ownRegistration, answer: 'absent' }, { kind: 'lookAgain', row: '4c' }],
     ['4c: … also when it says that it is idle', { ...ownRegistration, answer: 'absent', ownSignal: 'idle' }, { kind: 'lookAgain', row: '4c' }],
@@ -97,7 +99,7 @@ describe('what holds for every combination of facts', () => {
     decided.filter(({ facts, action }) => !rule(facts, action)).slice(0, 3);
 
   test('all of them are tried', () => {
-    expect(decided).toHaveLength(2 ** 11 * 3 * 3 * 4 * 3);
+    expect(decided).toHaveLength(2 ** 12 * 3 * 3 * 4 * 3);
   });
 
   test('there is a step, with a reason that an operator can read', () => {
@@ -111,7 +113,7 @@ describe('what holds for every combination of facts', () => {
   });
 
   test('a live pod is torn down only when its own word says idle, or when its container never started', () => {
-    expect(violations((f, action) => action.kind !== 'tearDown' || f.ended || !f.started || f.ownSignal === 'idle')).toEqual([]);
+    expect(violations((f, action) => action.kind !== 'tearDown' || f.ended || !f.started || (f.ownSignal === 'idle' && f.idleConfirmed))).toEqual([]);
   });
 
   test('a live pod that was not asked to go goes only once its registration is gone, or will never be', () => {
@@ -153,7 +155,7 @@ describe('what holds for every combination of facts', () => {
 });
 
 function* everyCombination(): Generator<UnregistrationFacts> {
-  const flags = ['proven', 'ephemeral', 'started', 'ended', 'sawJob', 'toldToGo', 'heldId', 'registrationOver', 'patienceOver', 'stopRequested', 'settled'] as const;
+  const flags = ['proven', 'ephemeral', 'started', 'ended', 'sawJob', 'toldToGo', 'heldId', 'registrationOver', 'patienceOver', 'stopRequested', 'settled', 'idleConfirmed'] as const;
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
     const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;
     for (const exitCode of [undefined, 0, 1]) {

@@ -1,0 +1,45 @@
+/** PersistentVolumeClaims of a runner. Pure. */
+import type { V1PersistentVolumeClaim, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import { claimName } from '../naming.ts';
+import type { RunnerIdentity, VolumeClaimRequest } from '../../ports.ts';
+import { identityAnnotations, ownLabels } from './metadata.ts';
+
+/** Name of the object: the given one, or the life's own. */
+export function claimOf(identity: RunnerIdentity, request: VolumeClaimRequest): string {
+  return request.claim ?? claimName(identity, request.name);
+}
+
+/** The claim to make where it does not exist; `undefined` for one that has to exist. */
+export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeClaimRequest, installation: string): V1PersistentVolumeClaim | undefined {
+  if (request.storage === undefined) return undefined;
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: {
+      name: claimOf(identity, request),
+      labels: ownLabels(installation),
+      // The attempts of one life share it; a named one belongs to whoever uses it next.
+      ...(request.claim === undefined ? { annotations: identityAnnotations({ ...identity, attempt: 0 }) } : {}),
+    },
+    spec: {
+      accessModes: [...(request.accessModes ?? ['ReadWriteOnce'])],
+      resources: { requests: { storage: request.storage } },
+      ...(request.storageClass === undefined ? {} : { storageClassName: request.storageClass }),
+    },
+  };
+}
+
+/** The volumes of a pod's claims. */
+export function claimVolumes(identity: RunnerIdentity, claims: readonly VolumeClaimRequest[]): V1Volume[] {
+  return claims.map((claim) => ({ name: volumeName(claim), persistentVolumeClaim: { claimName: claimOf(identity, claim) } }));
+}
+
+/** The runner container's mounts with those of its claims; a template's mount of the same path gives way. */
+export function withClaimMounts(mounts: readonly V1VolumeMount[], claims: readonly VolumeClaimRequest[]): V1VolumeMount[] {
+  const own = claims.map((claim) => ({ name: volumeName(claim), mountPath: claim.mountPath }));
+  const paths = new Set(own.map(({ mountPath }) => mountPath));
+  return [...mounts.filter(({ mountPath }) => !paths.has(mountPath)), ...own];
+}
+
+/** Template volumes cannot have this prefix (RESERVED_VOLUME_PREFIX). */
+const volumeName = ({ name }: VolumeClaimRequest): string => `holdfast-claim-${name}`;

@@ -1,0 +1,137 @@
+/** Pods as the workflows and activities see them: what is asked for, and what is seen. Plain data, the same for every compute. */
+
+/**
+ * Identity of one runner of one life: everything that is created for it is named from a hash of these three,
+ * so that a retried activity finds what an earlier try made.
+ */
+export interface RunnerIdentity {
+  readonly workflowId: string;
+  /** First execution run id: stable across continue-as-new and resets. */
+  readonly firstRunId: string;
+  /** 1 for the first runner of the life, +1 for each replacement. */
+  readonly attempt: number;
+}
+
+/** What a runner's pod shall be. Plain data, free of secrets. */
+export interface PodRequest {
+  readonly identity: RunnerIdentity;
+  readonly namespace?: string;
+  readonly image?: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** A PodTemplateSpec fragment merged under what Holdfast sets; its container `runner` is the runner's. */
+  readonly template?: PodTemplate;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly terminationGracePeriodSeconds: number;
+  /** Absent: the command runs bare. */
+  readonly supervision?: Supervision;
+  /** @default none */
+  readonly volumeClaims?: readonly VolumeClaimRequest[];
+}
+
+/** How the supervisor runs the command; see docs/supervisor.md. Durations in ms. */
+export interface Supervision {
+  /** How it gets to be the container's first process. Absent: as this compute does it. */
+  readonly mode?: 'inject' | 'image' | 'none';
+  /** What it watches: GitHub's runner, or a plain command. */
+  readonly watches: 'github' | 'command';
+  /** A runner that takes one job only: once busy, it does not come back. */
+  readonly oneJob: boolean;
+  readonly onTerm: 'drain' | 'stop' | 'checkpoint';
+  readonly drainTimeoutMs: number;
+  readonly signalTimeoutMs: number;
+  readonly cleanupTimeoutMs: number;
+  /** A sequence in place of the one signal. */
+  readonly signals?: string;
+  readonly cleanupCommand?: readonly string[];
+  /** How long a plain command may run. Absent: the supervisor keeps no timeout. */
+  readonly timeoutMs?: number;
+  /** How long the command may take to be up (a runner: online); the startup probe gives up a minute later. */
+  readonly startupMs: number;
+}
+
+/** A persistent volume of the runner container. The one called `state` outlives an attempt: `HOLDFAST_STATE_DIR`. */
+export interface VolumeClaimRequest {
+  readonly name: string;
+  readonly mountPath: string;
+  /** Name of a claim that is kept. Absent: one of this life's own, named from its identity without the attempt. */
+  readonly claim?: string;
+  /** Size of a claim that is made where it does not exist, such as `10Gi`. */
+  readonly storage?: string;
+  readonly storageClass?: string;
+  readonly accessModes?: readonly string[];
+}
+
+export interface PodTemplate {
+  readonly metadata?: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> };
+  readonly spec?: Record<string, unknown>;
+}
+
+/** One pod, for sure: a name may be used again, a UID never. */
+export interface PodRef {
+  readonly name: string;
+  readonly uid: string;
+  readonly namespace?: string;
+}
+
+/** The fields of a pod that decisions need, at one moment. */
+export interface PodView extends PodRef {
+  readonly workflowId: string;
+  /** A node was chosen. */
+  readonly scheduled: boolean;
+  readonly node?: string;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  /** When the runner container started (ISO 8601); absent if it never did. */
+  readonly startedAt?: string;
+  /** The runner container has an exit code, the pod's phase is final, or the pod (this UID) is gone. */
+  readonly ended: boolean;
+  /** The pod (this UID) does not exist any more. */
+  readonly gone: boolean;
+  /** How the runner container ended, if that is known. */
+  readonly exit?: PodExit;
+  /** deletionTimestamp is set: the pod has got its SIGTERM. */
+  readonly terminating: boolean;
+  /** When the grace of a terminating pod is over (ISO 8601). */
+  readonly terminationDeadline?: string;
+  /** When it was told to go, by a deletion or by the DisruptionTarget condition (ISO 8601). */
+  readonly toldToGoAt?: string;
+  /** Why the container cannot start, while that is so. */
+  readonly problem?: { readonly kind: 'image_pull' | 'invalid_image' | 'config'; readonly message: string; readonly since: string };
+  /** The DisruptionTarget condition's reason (EvictionByEvictionAPI, PreemptionByScheduler, DeletionByTaintManager, …). */
+  readonly disruption?: string;
+  /** The pod's status.reason (Evicted, NodeLost, Shutdown, …). */
+  readonly reason?: string;
+  /** Why the scheduler found no node, from the PodScheduled condition. */
+  readonly unschedulable?: string;
+  /** Only for a pod whose probes tell: registered and listening. `undefined`: this pod does not tell. */
+  readonly online?: boolean;
+  /** Only for a pod whose probes tell: a job is running. `undefined`: this pod does not tell. */
+  readonly busy?: boolean;
+  /** It is not known yet whether it is busy: it is from then on if nothing else is told (ISO 8601). */
+  readonly busyFrom?: string;
+}
+
+export interface PodExit {
+  readonly code: number;
+  readonly oomKilled: boolean;
+  /** ISO 8601. */
+  readonly finishedAt?: string;
+  readonly message?: string;
+  /** What the supervisor recorded; absent where there was none, or it could not any more. */
+  readonly record?: SupervisorRecord;
+}
+
+/** Why a command is being stopped, in the supervisor's words. */
+export const STOP_REASONS = ['timeout', 'cancelled', 'superseded', 'evicted', 'drained'] as const;
+export type StopReason = (typeof STOP_REASONS)[number];
+
+/** The part of the supervisor's termination message that decisions need. A job may have forged it: it never makes an `errored`. */
+export interface SupervisorRecord {
+  /** Why the command was being stopped when it ended; absent: it ended by itself. */
+  readonly reason?: StopReason;
+  /** The last job of a CI runner. */
+  readonly job?: 'none' | 'running' | 'interrupted' | 'done';
+}
+

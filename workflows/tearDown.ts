@@ -1,0 +1,29 @@
+/** The end of a runner's pod and Secret. */
+import { clusterCalls, settle } from './calls.ts';
+import { awaitPod, podRef } from './comeUp.ts';
+import { TERMINATION_OVERDUE_MS } from './podConditions.ts';
+import type { RunnerLife } from './life.ts';
+
+/** What is to be deleted. The log's tail is kept of a runner that may not have succeeded. */
+export function tearDownInput({ runner, spec, cancel }: RunnerLife) {
+  const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
+  const { pod } = runner;
+  const keepLog = pod?.startedAt !== undefined && !pod.gone && (pod.exit?.code !== 0 || cancel !== undefined);
+  return { identity: runner.identity, ...place, ...(pod === undefined ? {} : { pod: podRef(pod) }), ...(keepLog ? { keepLog } : {}) };
+}
+
+/** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
+export async function tearDown(life: RunnerLife): Promise<void> {
+  life.enter('TearingDown');
+  const { runner, spec } = life;
+  const first = await clusterCalls({ summary: 'delete pod and Secret' }).tearDown(tearDownInput(life));
+  let gone = first === 'gone';
+  while (!gone && runner.pod !== undefined) {
+    const withinMs = spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
+    life.waitFor('pod to be gone', Date.now() + withinMs);
+    await awaitPod(life, 'gone', withinMs);
+    if (runner.pod.gone) return;
+    const forced = await settle(clusterCalls({ summary: 'delete the pod without grace: it outlived its own' }).tearDown({ ...tearDownInput(life), gracePeriodSeconds: 0 }));
+    gone = forced.kind === 'done' && forced.value === 'gone';
+  }
+}
