@@ -15,13 +15,18 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
     const timeoutMs = busy ? (deadline ?? Number.NaN) - Date.now() : spec.timeouts.idleMs;
     life.waitFor(busy ? 'its job to end' : 'a job', timeoutMs === undefined ? undefined : Date.now() + timeoutMs);
     const changed = () => over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline || mayContinueAsNew(life);
-    if (timeoutMs === undefined) await condition(changed);
-    else await condition(changed, Math.max(1, timeoutMs), { summary: busy ? 'job timeout' : 'idle timeout' });
+    // What woke it may be over by now (a job that came and went in one step): it was no timeout all the same.
+    const woken = timeoutMs === undefined ? await always(condition(changed)) : await condition(changed, Math.max(1, timeoutMs), { summary: busy ? 'job timeout' : 'idle timeout' });
     if (mayContinueAsNew(life)) await continueAsNew<(input: RunnerInput, carried: CarriedLife) => Promise<unknown>>(input, life.carry());
-    if (changed()) continue;
+    if (woken) continue;
     if (busy) life.requestCancel({ mode: 'stop', reason: `its job ran for ${formatDuration(spec.timeouts.jobMs)}`, by: 'run_timeout' });
     else life.requestCancel({ mode: 'drain', reason: `it was idle for ${formatDuration(spec.timeouts.idleMs ?? 0)}`, by: 'idle_timeout' });
   }
+}
+
+async function always(wait: Promise<void>): Promise<true> {
+  await wait;
+  return true;
 }
 
 function mayContinueAsNew({ spec, cancel, runner }: RunnerLife): boolean {

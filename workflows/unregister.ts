@@ -116,9 +116,11 @@ class Unregistration {
     return now.ended !== facts.ended || now.stop !== facts.stop || now.ownSignal !== facts.ownSignal;
   }
 
-  async #pause(ms: number, facts: UnregistrationFacts, summary: string): Promise<void> {
-    await condition(() => this.#changed(facts), ms, { summary });
-    if (this.#changed(facts) && this.#answer !== 'removed') this.#answer = undefined;
+  /** @returns whether something woke it before the time was out, even if that is over by now */
+  async #pause(ms: number, facts: UnregistrationFacts, summary: string): Promise<boolean> {
+    const woken = await condition(() => this.#changed(facts), ms, { summary });
+    if (woken && this.#answer !== 'removed') this.#answer = undefined;
+    return woken;
   }
 
   /** Nothing is torn down on an old view: a container that had not started may have started since, an idle runner may be busy. */
@@ -214,8 +216,7 @@ class Unregistration {
     const summary = action.until === 'busyRecheck' ? `${action.why}: safety re-check` : action.why;
     const timeoutMs = Math.max(1, timeouts[action.until]);
     life.waitFor(action.why, nowMs + timeoutMs);
-    await this.#pause(timeoutMs, facts, summary.slice(0, 150));
-    if (this.#changed(facts)) return undefined;
+    if (await this.#pause(timeoutMs, facts, summary.slice(0, 150))) return undefined;
     if (runner.jobDeadline !== undefined && Date.now() >= runner.jobDeadline) {
       life.requestCancel({ mode: 'stop', reason: 'the job ran into its timeout', by: 'run_timeout' });
     } else if (action.until === 'idleConfirmed') {

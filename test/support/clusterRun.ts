@@ -8,7 +8,7 @@ import type { ClusterWorld } from './clusterWorld.ts';
 import { until } from './until.ts';
 
 /** Waits short enough for a test on real pods; production's are pinned by a table of their own. */
-export const SHORT_INTERVALS = { busyRetry: '1s', busyRecheck: '2s', absentRecheck: '500ms', credentialsRetry: '1s', onlineLookup: '500ms', removalSettle: '20s', stopPatience: '5s' } as const;
+export const SHORT_INTERVALS = { busyRetry: '1s', busyRecheck: '2s', absentRecheck: '500ms', credentialsRetry: '1s', onlineLookup: '500ms', removalSettle: '20s', idleConfirm: '3s', stopPatience: '5s' } as const;
 
 const PATIENCE_MS = 150_000;
 
@@ -65,13 +65,19 @@ export class ClusterRun {
     return job;
   }
 
+  /** What the job itself said, without what the runner says of the hooks around it. */
+  jobOutput(job: { id: number }): string[] {
+    return this.job(job).output.filter((line) => !/^(A job (started|completed) hook has been configured|Run '\/)/.test(line));
+  }
+
   async jobSays(job: { id: number }, line: string): Promise<void> {
     await this.world.simulator.waitFor(() => this.job(job).output.includes(line), `${this.key}'s job to say "${line}"`, PATIENCE_MS);
   }
 
   /** The job ran to its last line, in one runner, and was told so. */
   expectUnharmed(job: { id: number }): void {
-    const { output, conclusion, assignments, annotation } = this.job(job);
+    const { conclusion, assignments, annotation } = this.job(job);
+    const output = this.jobOutput(job);
     expect({ last: output.at(-1), interrupted: output.includes('interrupted'), conclusion, assignments, annotation }).toEqual({
       last: 'finished', interrupted: false, conclusion: 'success', assignments: 1, annotation: undefined,
     }); // prettier-ignore
@@ -98,7 +104,8 @@ export class ClusterRun {
 
   /** The job was interrupted and had the time to clean up. */
   expectInterrupted(job: { id: number }): void {
-    const { output, conclusion } = this.job(job);
+    const { conclusion } = this.job(job);
+    const output = this.jobOutput(job);
     expect({ end: output.slice(-2), conclusion }).toEqual({ end: ['interrupted', 'cleaned up'], conclusion: 'cancelled' });
   }
 

@@ -11,6 +11,8 @@ import { until } from './until.ts';
 import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
 
 export interface ClusterWorldOptions {
+  /** Runners run under the supervisor; without it the CI server is asked. @default true */
+  readonly supervisor?: boolean;
   /** Deliver job events to the worker. @default true */
   readonly webhook?: boolean;
   /** Credentials besides `default`, each with a token of its own. */
@@ -68,6 +70,8 @@ export class ClusterWorld {
       HOLDFAST_KUBECONFIG: this.kubeconfig,
       HOLDFAST_KUBERNETES_NAMESPACE: this.namespace.name,
       HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
+      HOLDFAST_RUNNER_COMMAND: 'node /opt/holdfast/simulator/runner.ts',
+      ...(options.supervisor === false ? {} : { HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1' }),
       HOLDFAST_CREDENTIALS: JSON.stringify(Object.fromEntries(Object.keys(tokens).map((name) => [name, { type: 'pat', tokenEnv: tokenEnv(name), apiUrl }]))),
       ...Object.fromEntries(Object.entries(tokens).map(([name, token]) => [tokenEnv(name), token])),
       HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
