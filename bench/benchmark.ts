@@ -1,7 +1,7 @@
 /** What a benchmark is to those who run it and show it. */
-import type { World } from './world.ts';
+import type { World, WorldOptions } from './world.ts';
 
-/** The figures by their JSON keys. */
+/** The figures by their JSON keys; a point in a key stands for an object in the JSON. */
 export type Figures = Readonly<Record<string, number>>;
 
 export interface Budget {
@@ -18,6 +18,8 @@ export interface FigureInfo {
   readonly budget?: Budget;
   /** What a competitor, or the machine itself, was measured to do. */
   readonly compare?: string;
+  /** Not measured by every run. */
+  readonly optional?: true;
 }
 
 export interface Measured {
@@ -26,11 +28,29 @@ export interface Measured {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-export interface Benchmark {
+interface Described {
   readonly name: string;
   readonly summary: string;
-  readonly defaultRunners: number;
   /** In the order of the report; the keys are those of the JSON. */
   readonly figures: Readonly<Record<string, FigureInfo>>;
+}
+
+/** Measures runners in a {@link World}. */
+export interface WorldBenchmark extends Described {
+  readonly defaultRunners: number;
   run(world: World, runners: number): Promise<Measured>;
 }
+
+/** Brings up what it needs itself: processes, or a node for pods. */
+export interface LocalBenchmark extends Described {
+  readonly defaultRuns: number;
+  run(options: LocalOptions): Promise<Measured>;
+}
+
+export interface LocalOptions extends WorldOptions {
+  readonly runs: number;
+  /** Also measure what takes a real kubelet. */
+  readonly kubelet: boolean;
+}
+
+export type Benchmark = WorldBenchmark | LocalBenchmark;

@@ -3,14 +3,16 @@ import { fileURLToPath } from 'node:url';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { Benchmark, Measured } from './benchmark.ts';
 import { BENCHMARKS } from './benchmarks/index.ts';
-import { missed, reportTable } from './report.ts';
+import { missed, nested, reportTable } from './report.ts';
 import { describeMachine, saveResult } from './results.ts';
-import { inWorld } from './world.ts';
+import { inWorld, type WorldOptions } from './world.ts';
 
 const RESULTS = fileURLToPath(new URL('./results', import.meta.url));
 
 interface Flags {
   readonly runners?: number;
+  readonly runs?: number;
+  readonly kubelet?: true;
   readonly json?: true;
   readonly check?: true;
   readonly keep?: true;
@@ -34,20 +36,26 @@ function progressSince(startedAt: number): (line: string) => void {
 async function run(name: string, flags: Flags): Promise<void> {
   const benchmark = BENCHMARKS.find((candidate) => candidate.name === name);
   if (!benchmark) throw new Error(`there is no benchmark "${name}"`); // commander has checked it
-  const runners = flags.runners ?? benchmark.defaultRunners;
   const machine = describeMachine();
   const progress = progressSince(performance.now());
-  const measured = await inWorld(
-    { stateDir: flags.stateDir, keep: flags.keep === true, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) },
-    async (world) => await benchmark.run(world, runners),
-  );
+  const options = { stateDir: flags.stateDir, keep: flags.keep === true, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) };
+  const measured = await measure(benchmark, flags, options);
   show(benchmark, measured, flags);
   if (flags.save) progress(`saved: ${await saveResult(RESULTS, name, machine, measured, flags.note)}`);
   if (flags.check && missed(benchmark, measured.figures).length > 0) process.exitCode = 3;
 }
 
+async function measure(benchmark: Benchmark, flags: Flags, options: WorldOptions): Promise<Measured> {
+  if ('defaultRuns' in benchmark) {
+    if (flags.runners !== undefined || flags.cpuProfile !== undefined) throw new Error(`${benchmark.name} has no runners and no worker: use --runs`);
+    return await benchmark.run({ ...options, runs: flags.runs ?? benchmark.defaultRuns, kubelet: flags.kubelet === true });
+  }
+  if (flags.runs !== undefined || flags.kubelet !== undefined) throw new Error(`${benchmark.name} has no --runs and no --kubelet: use --runners`);
+  return await inWorld(options, async (world) => await benchmark.run(world, flags.runners ?? benchmark.defaultRunners));
+}
+
 function show(benchmark: Benchmark, { figures, details }: Measured, { json }: Flags): void {
-  if (json) console.log(JSON.stringify(figures));
+  if (json) console.log(JSON.stringify(nested(figures)));
   // With --json standard output is for programs.
   const tell = json ? console.error : console.log;
   tell(`\n${benchmark.name}: ${benchmark.summary}`);
@@ -59,6 +67,8 @@ const program = new Command('bench')
   .description('Measures Holdfast on the real components: Temporal, etcd, the Kubernetes API server and KWOK nodes, all on this machine.')
   .addArgument(new Argument('<name>', 'what to measure').choices(BENCHMARKS.map(({ name }) => name)))
   .addOption(new Option('--runners <n>', 'how many runners (default: see below)').argParser(positive))
+  .addOption(new Option('--runs <n>', 'supervisor: how often each variant (default: see below)').argParser(positive))
+  .addOption(new Option('--kubelet', 'supervisor: also on pods of a real kubelet (Linux, root)'))
   .addOption(new Option('--json', 'print the figures as one JSON object on stdout; the table goes to stderr'))
   .addOption(new Option('--check', 'exit with status 3 when a budget is missed'))
   .addOption(new Option('--save', 'also write the result, with date and machine, into bench/results'))
@@ -70,7 +80,7 @@ const program = new Command('bench')
     'after',
     `
 Benchmarks:
-${BENCHMARKS.map(({ name, summary, defaultRunners }) => `  ${name.padEnd(10)} ${summary}\n${' '.repeat(13)}default: --runners ${defaultRunners}`).join('\n')}
+${BENCHMARKS.map((benchmark) => `  ${benchmark.name.padEnd(10)} ${benchmark.summary}\n${' '.repeat(13)}default: ${'defaultRuns' in benchmark ? `--runs ${benchmark.defaultRuns}` : `--runners ${benchmark.defaultRunners}`}`).join('\n')}
 
 Brings up what it needs and takes it down again, its data included; what was up before stays up. Settings HOLDFAST_MAX_* of your environment apply to the measured worker.
 Budgets, and what others need for the same work: docs/benchmarks.md
@@ -80,6 +90,7 @@ Exit status: 0 measured; 1 something failed; 3 (with --check) a budget is missed
 Examples:
   npm run bench -- lifecycle
   npm run bench -- scaleup --runners 500 --json
+  npm run bench -- supervisor --kubelet
   HOLDFAST_MAX_CACHED_WORKFLOWS=500 npm run bench -- recovery --cpu-profile /tmp/profiles`,
   )
   .action(run);

@@ -10,14 +10,32 @@ export function isMet(value: number, budget: Budget | undefined): boolean | unde
 
 /** Names of the figures that miss their budgets. */
 export function missed(benchmark: Benchmark, figures: Figures): string[] {
-  return Object.entries(benchmark.figures)
+  return measuredOf(benchmark, figures)
     .filter(([key, { budget }]) => isMet(figures[key] ?? Number.NaN, budget) === false)
     .map(([key]) => key);
 }
 
+/** One that must be there and is not stays: it misses its budget. */
+function measuredOf(benchmark: Benchmark, figures: Figures): [string, FigureInfo][] {
+  return Object.entries(benchmark.figures).filter(([key, { optional }]) => figures[key] !== undefined || optional !== true);
+}
+
+/** As JSON: `a.b` becomes `b` in an object `a`. */
+export function nested(figures: Figures): Record<string, unknown> {
+  const root: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(figures)) {
+    const path = key.split('.');
+    const name = path.pop() ?? key;
+    let at = root;
+    for (const part of path) at = (at[part] ??= {}) as Record<string, unknown>;
+    at[name] = value;
+  }
+  return root;
+}
+
 export function reportTable(benchmark: Benchmark, figures: Figures): string {
   const table = new Table({ head: ['figure', 'value', 'budget', 'met', 'what'], style: { head: [], border: [] }, wordWrap: true, colWidths: [null, null, 22, null, 60] });
-  for (const [key, info] of Object.entries(benchmark.figures)) {
+  for (const [key, info] of measuredOf(benchmark, figures)) {
     const value = figures[key] ?? Number.NaN;
     table.push([key, `${value.toLocaleString('en-US')} ${info.unit}`, budgetText(info), metText(isMet(value, info.budget)), whatText(info)]);
   }

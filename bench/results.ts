@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Measured } from './benchmark.ts';
+import { nested } from './report.ts';
 
 /** The machine, and how busy it was with other things when the benchmark began. */
 export interface Machine {
@@ -28,6 +29,6 @@ export async function saveResult(folder: string, benchmark: string, machine: Mac
   const date = new Date().toISOString();
   const path = join(folder, `${benchmark}-${date.slice(0, 16).replaceAll(/[-:]/g, '')}.json`);
   await mkdir(folder, { recursive: true });
-  await writeFile(path, `${JSON.stringify({ benchmark, date, machine, ...measured, ...(note === undefined ? {} : { note }) }, null, 2)}\n`);
+  await writeFile(path, `${JSON.stringify({ benchmark, date, machine, figures: nested(measured.figures), details: measured.details, ...(note === undefined ? {} : { note }) }, null, 2)}\n`);
   return path;
 }

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import { loadKubeConfig } from '../activities/compute/kubernetes/kubeConfig.ts';
@@ -10,6 +9,8 @@ import { ownSelector } from '../activities/compute/kubernetes/metadata.ts';
 import { down, status, up } from '../lab/lab.ts';
 import type { SimulatorClient } from '../simulator/client.ts';
 import { CpuAccount } from './cpuAccount.ts';
+import { interruption } from './interruption.ts';
+import { createNamespace } from './namespace.ts';
 import { KwokAgentProcess } from './processes/kwokAgentProcess.ts';
 import { SimulatorProcess } from './processes/simulatorProcess.ts';
 import { WorkerProcess } from './processes/workerProcess.ts';
@@ -45,9 +46,7 @@ const STARTUP_MS = 300;
 export async function inWorld<T>(options: WorldOptions, run: (world: World) => Promise<T>): Promise<T> {
   const { stateDir, keep, progress } = options;
   const closers: (() => Promise<unknown>)[] = [];
-  const interrupted = new Promise<never>((_, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error(`ended by ${signal}`)));
-  });
+  const interrupted = interruption();
   try {
     return await Promise.race([interrupted, bringUpAndRun()]);
   } finally {
@@ -115,15 +114,5 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
         return worker;
       },
     });
-  }
-}
-
-/** A pod can be created once the namespace has its default service account. */
-async function createNamespace(core: CoreV1Api, name: string): Promise<void> {
-  await core.createNamespace({ body: { metadata: { name } } });
-  for (;;) {
-    const { items } = await core.listNamespacedServiceAccount({ namespace: name });
-    if (items.some(({ metadata }) => metadata?.name === 'default')) return;
-    await delay(50);
   }
 }

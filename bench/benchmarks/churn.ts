@@ -1,4 +1,4 @@
-import type { Benchmark, Measured } from '../benchmark.ts';
+import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { jobEnds } from '../jobEnds.ts';
 import { RegistrationWatch } from '../registrations.ts';
@@ -9,7 +9,7 @@ const JOBS_PER_RUNNER = 3;
 const JOB_MS = 2_000;
 const GIVE_UP_MS = 600_000;
 
-export const churn: Benchmark = {
+export const churn: WorldBenchmark = {
   name: 'churn',
   summary: 'N runners kept up while 3 N jobs of 2 s are worked off; whenever a runner has ended, another is started',
   defaultRunners: 50,

@@ -1,4 +1,4 @@
-import type { Benchmark, Measured } from '../benchmark.ts';
+import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { jobEnds } from '../jobEnds.ts';
 import { RegistrationWatch } from '../registrations.ts';
@@ -8,7 +8,7 @@ import { percentile, round } from '../statistics.ts';
 const JOB_MS = 2_000;
 const GIVE_UP_MS = 600_000;
 
-export const finish: Benchmark = {
+export const finish: WorldBenchmark = {
   name: 'finish',
   summary: 'N jobs that end together: job finished → pod and registration gone',
   defaultRunners: 50,

@@ -4,7 +4,8 @@ import { finish } from './finish.ts';
 import { lifecycle } from './lifecycle.ts';
 import { recovery } from './recovery.ts';
 import { scaleup } from './scaleup.ts';
+import { supervisor } from './supervisor.ts';
 import { waiting } from './waiting.ts';
 
 /** All benchmarks, in the order in which they are listed. */
-export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, recovery];
+export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, recovery, supervisor];

@@ -1,5 +1,5 @@
 import { apiServerMetrics } from '../apiServerMetrics.ts';
-import type { Benchmark, Measured } from '../benchmark.ts';
+import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { sum, type Sample } from '../metrics.ts';
 import { REPOSITORY, startRunner, untilClosed, untilPhase } from '../runners.ts';
 import { round } from '../statistics.ts';
@@ -12,7 +12,7 @@ const VERBS = { get: 'GET', create: 'POST', delete: 'DELETE' } as const;
 /** Only the worker does these: the agent reads Secrets, KWOK and the agent patch, and KWOK's deletion of a deleted pod comes too late. */
 const WORKER_ONLY = [['create', 'pods'], ['create', 'secrets'], ['delete', 'pods'], ['delete', 'secrets']] as const; // prettier-ignore
 
-export const lifecycle: Benchmark = {
+export const lifecycle: WorldBenchmark = {
   name: 'lifecycle',
   summary: 'what one uneventful ephemeral life costs (with --runners N: N lives, one after the other; the dearest, and the mean of the requests)',
   defaultRunners: 1,

@@ -1,10 +1,10 @@
-import type { Benchmark, Measured } from '../benchmark.ts';
+import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { startRunners, untilClosed, untilPhase } from '../runners.ts';
 import { percentile, round } from '../statistics.ts';
 import { answeredEndWait } from '../waits.ts';
 
-export const recovery: Benchmark = {
+export const recovery: WorldBenchmark = {
   name: 'recovery',
   summary: 'kill -9 of the worker with N runners waiting; half of the pods end before the new worker is started, half after',
   defaultRunners: 1_000,

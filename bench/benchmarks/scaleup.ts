@@ -1,4 +1,4 @@
-import type { Benchmark, Measured } from '../benchmark.ts';
+import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { startRunners, untilPhase } from '../runners.ts';
 import { percentile, round } from '../statistics.ts';
 
@@ -6,7 +6,7 @@ import { percentile, round } from '../statistics.ts';
 const CI_SERVER_LATENCY_MS = 100;
 const GIVE_UP_MS = 600_000;
 
-export const scaleup: Benchmark = {
+export const scaleup: WorldBenchmark = {
   name: 'scaleup',
   summary: 'N runners at once from nothing to online, the CI server answering in 100 ms',
   defaultRunners: 200,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Benchmark, Measured } from '../benchmark.ts';
+import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { sum } from '../metrics.ts';
 import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { countInPhase, startRunners, untilPhase } from '../runners.ts';
@@ -11,7 +11,7 @@ const SAMPLE_EVERY_MS = 1_000;
 /** After the last runner is idle: the worker's garbage and the server's are still warm. */
 const SETTLE_MS = 5_000;
 
-export const waiting: Benchmark = {
+export const waiting: WorldBenchmark = {
   name: 'waiting',
   summary: 'what N runners that wait for a job cost the worker (the budget is for 10,000; HOLDFAST_BENCH_WINDOW=600 watches for 600 s, and so sees every wait look live again once)',
   defaultRunners: 1_000,
