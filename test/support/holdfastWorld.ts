@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
-import type { CiServers, Compute } from '../../activities/ports.ts';
+import type { ActivityPorts } from '../../activities/ports.ts';
 import { HoldfastPlugin, workflowsPath } from '../../worker/plugin.ts';
 import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../workflows/contract.ts';
 import { until } from './until.ts';
@@ -32,9 +32,9 @@ export interface RunnerRun {
 }
 
 /** Waits short enough for a test; production's are pinned by a table of their own. */
-export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', stopPatience: '500ms' } as const;
+export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', idleConfirm: '100ms', stopPatience: '500ms' } as const;
 
-export async function holdfastWorld(address: string, ports: { compute: Compute; ciServers: CiServers }): Promise<HoldfastWorld> {
+export async function holdfastWorld(address: string, ports: ActivityPorts): Promise<HoldfastWorld> {
   const taskQueue = `test-${randomUUID().slice(0, 8)}`;
   const connection = await Connection.connect({ address });
   const client = new Client({ connection });
@@ -46,7 +46,7 @@ export async function holdfastWorld(address: string, ports: { compute: Compute; 
     client,
     taskQueue,
     async start(input = {}, workflowId = `runner-${randomUUID().slice(0, 8)}`) {
-      const full: RunnerInput = { organization: 'acme', ...input, intervals: { ...SHORT_INTERVALS, ...input.intervals } };
+      const full: RunnerInput = { ...(input.ciServer === 'none' ? {} : { organization: 'acme' }), ...input, intervals: { ...SHORT_INTERVALS, ...input.intervals } };
       const handle = await client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue, args: [full] });
       return runnerRun(handle);
     },

@@ -253,6 +253,41 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft();
   });
 
+  test('a job that came and went within one workflow task is no idle timeout', async () => {
+    const run = await world.start({ ephemeral: false });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { podUid = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    // While no worker runs the signals gather, and the next one takes them in one task.
+    await world.suspend();
+    await run.handle.signal('podState', { uid: podUid, state: 'busy' });
+    await run.handle.signal('podState', { uid: podUid, state: 'idle' });
+    await world.resume();
+    expect(await run.status()).toMatchObject({ phase: 'Idle' });
+    expect((await run.status()).cancel).toBeUndefined();
+    await run.handle.signal('cancel');
+    await run.result();
+  });
+
+  test('an idle runner is asked once more before it goes: a job that its probe had not told of yet is let finish', async () => {
+    const run = await world.start({ ephemeral: false, intervals: { idleConfirm: '2s' } });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.connect(runnerName);
+    await run.handle.executeUpdate('drain', { args: [{ reason: 'scale-down' }] });
+    await run.reaches('its registration gone', () => ci.count('remove') === 1);
+    // GitHub has said 204, and the job that it gave away in the same moment begins to show.
+    compute.muted = true;
+    compute.startJob(pod);
+    await run.reaches('a second look', ({ waitsFor }) => waitsFor?.includes('a job is running') === true);
+    expect(compute.deletions).toEqual([]);
+    compute.muted = false;
+    compute.endJob(pod);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    expectNothingLeft();
+  });
+
   test('an idle timeout drains the runner', async () => {
     const run = await world.start({ timeouts: { idle: '200ms' } });
     compute.start(await run.pod());
