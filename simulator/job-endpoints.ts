@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import * as answers from './answers.ts';
-import { jobJson, runJson } from './github-json.ts';
+import { jobJson, repositoryJson, runJson } from './github-json.ts';
 import { paginate } from './pages.ts';
 import type { Call } from './rest.ts';
 import { serve } from './rest.ts';
@@ -40,10 +40,22 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
     scope,
     docs: `${jobs}#list-jobs-for-a-workflow-run`,
     answer: (call) => {
-      const found = jobsOf(world, call).filter((job) => job.run_id === Number(call.params['run_id']));
+      const ofRun = jobsOf(world, call).filter((job) => job.run_id === Number(call.params['run_id']));
+      const latest = Math.max(...ofRun.map((job) => job.run_attempt));
+      const found = call.query['filter'] === 'all' ? ofRun : ofRun.filter((job) => job.run_attempt === latest);
       if (found.length === 0) return answers.notFound(call.docs);
       const { items, headers } = paginate(found, call);
       return { status: 200, body: { total_count: found.length, jobs: items.map(jobJson) }, headers };
+    },
+  });
+  serve(server, world, {
+    method: 'GET',
+    path: '/orgs/{org}/repos',
+    scope: ({ org }) => `orgs/${org}`,
+    docs: `${answers.DOCS}/repos/repos#list-organization-repositories`,
+    answer: (call) => {
+      const { items, headers } = paginate(repositoriesOf(world, call), call);
+      return { status: 200, body: items.map(repositoryJson), headers };
     },
   });
   serve(server, world, {
@@ -63,6 +75,13 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
 function jobsOf(world: World, call: Call): SimulatedJob[] {
   const repo = `${call.params['owner']}/${call.params['repo']}`.toLowerCase();
   return world.jobs.all().filter((job) => job.repo.toLowerCase() === repo);
+}
+
+/** Those that have had a job, the last one first: here, a push and its job are one. */
+function repositoriesOf(world: World, call: Call): string[] {
+  const owner = `${call.params['org']}/`.toLowerCase();
+  const names = world.jobs.all().map(({ repo }) => repo).filter((repo) => repo.toLowerCase().startsWith(owner));
+  return [...new Set(names.toReversed())];
 }
 
 function runsOf(world: World, call: Call): Record<string, unknown>[] {

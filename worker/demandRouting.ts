@@ -1,4 +1,5 @@
 /** Which set a job is for. */
+import { comparable, labelsCover } from '../activities/ciServers/labels.ts';
 import type { JobEvent, ScopeKind, SetCover } from '../workflows/setContract.ts';
 
 /** A running set, as far as the choice needs it. */
@@ -7,8 +8,6 @@ export interface CoveringSet {
   readonly cover: SetCover;
 }
 
-/** More labels than a runner can have (GitHub: 100): no set can cover the job, and its labels are not worth looking at. */
-const MAX_LABELS = 100;
 const NARROWEST_FIRST: readonly ScopeKind[] = ['repository', 'organization', 'enterprise'];
 
 /**
@@ -19,30 +18,11 @@ const NARROWEST_FIRST: readonly ScopeKind[] = ['repository', 'organization', 'en
  * The runner group decides nothing: GitHub names it only once a runner has the job, and then it would be another choice than before.
  */
 export function chooseSet<T extends CoveringSet>(job: Pick<JobEvent, 'repository' | 'labels'>, enterprise: string | undefined, sets: readonly T[]): T | undefined {
-  const wanted = labelsToCover(job.labels);
-  if (wanted === undefined) return undefined;
-  const covering = sets.filter(({ cover }) => holds(cover, job.repository, enterprise) && covers(cover.labels, wanted));
+  const covering = sets.filter(({ cover }) => holds(cover, job.repository, enterprise) && labelsCover(cover.labels, job.labels));
+  const wanted = comparable(job.labels);
+  const extra = ({ cover }: T): number => [...comparable(cover.labels)].filter((label) => !wanted.has(label)).length;
   const rank = ({ cover }: T): number => NARROWEST_FIRST.indexOf(cover.scopeKind);
-  return covering.toSorted((a, b) => extraLabels(a, wanted) - extraLabels(b, wanted) || rank(a) - rank(b) || (a.workflowId < b.workflowId ? -1 : 1))[0];
-}
-
-/** Every label but `self-hosted`, which each of our runners has in GitHub's eyes; lower case. */
-function labelsToCover(labels: readonly string[]): ReadonlySet<string> | undefined {
-  if (labels.length > MAX_LABELS) return undefined;
-  const wanted = lowerCase(labels);
-  wanted.delete('self-hosted');
-  return wanted;
-}
-
-const lowerCase = (labels: readonly string[]): Set<string> => new Set(labels.map((label) => label.toLowerCase()));
-
-function extraLabels({ cover }: CoveringSet, wanted: ReadonlySet<string>): number {
-  return [...lowerCase(cover.labels)].filter((label) => label !== 'self-hosted' && !wanted.has(label)).length;
-}
-
-function covers(labels: readonly string[], wanted: ReadonlySet<string>): boolean {
-  const has = lowerCase(labels);
-  return [...wanted].every((label) => has.has(label));
+  return covering.toSorted((a, b) => extra(a) - extra(b) || rank(a) - rank(b) || (a.workflowId < b.workflowId ? -1 : 1))[0];
 }
 
 function holds({ scope, scopeKind }: SetCover, repository: string, enterprise: string | undefined): boolean {

@@ -2,6 +2,7 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { inTurns } from '../activities/inTurns.ts';
 import { SET_COVER_MEMO, setStatusQuery, type RunnerSetStatus, type SetCover } from '../workflows/setContract.ts';
 import type { CoveringSet } from './demandRouting.ts';
 import { runningSets } from './visibility.ts';
@@ -83,12 +84,11 @@ export class DemandSets {
       if (running.length === MAX_SETS) break;
     }
     const answers = new Map<string, { cover: SetCover; at: number }>();
-    const looks = running.map((set) => async (): Promise<void> => {
+    await inTurns(QUERIES_AT_ONCE, running, async (set) => {
       const known = this.#answers.get(set.workflowId);
       const answer = set.memo ? { cover: set.memo, at } : known && at - known.at <= maxAgeMs ? known : ((await this.#ask(set.workflowId, at)) ?? known);
       if (answer) answers.set(set.workflowId, answer);
     });
-    await atOnce(QUERIES_AT_ONCE, looks);
     this.#answers = answers;
     const value: SetsNow = {
       sets: [...answers].map(([workflowId, { cover }]) => ({ workflowId, cover })),
@@ -108,13 +108,4 @@ export class DemandSets {
       return undefined;
     }
   }
-}
-
-/** Runs all, so many at a time. */
-async function atOnce(limit: number, jobs: (() => Promise<void>)[]): Promise<void> {
-  const rest = jobs.values();
-  const worker = async (): Promise<void> => {
-    for (const job of rest) await job();
-  };
-  await Promise.all(Array.from({ length: Math.min(limit, jobs.length) }, worker));
 }

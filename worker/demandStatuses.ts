@@ -1,5 +1,6 @@
 /** What all sets say of themselves, for the metrics: asked at a scrape, remembered for a while, never in the scrape's way. */
 import type { Logger } from 'pino';
+import { inTurns } from '../activities/inTurns.ts';
 import type { RunnerSetStatus } from '../workflows/setContract.ts';
 import type { DemandSets } from './demandSets.ts';
 import { SparseLog } from './sparseLog.ts';
@@ -44,14 +45,11 @@ export class DemandStatuses {
     const found: RunnerSetStatus[] = [];
     try {
       const { sets, unknown } = await this.#sets.list(AGE_MS);
-      const ids = [...sets.map(({ workflowId }) => workflowId), ...unknown].slice(0, MAX_SETS).values();
-      const worker = async (): Promise<void> => {
-        for (const id of ids) {
-          const status = await this.#sets.status(id).catch((error: unknown) => this.#complain(error));
-          if (status) found.push(status);
-        }
-      };
-      await Promise.all(Array.from({ length: QUERIES_AT_ONCE }, worker));
+      const ids = [...sets.map(({ workflowId }) => workflowId), ...unknown].slice(0, MAX_SETS);
+      await inTurns(QUERIES_AT_ONCE, ids, async (id) => {
+        const status = await this.#sets.status(id).catch((error: unknown) => this.#complain(error));
+        if (status) found.push(status);
+      });
     } catch (error) {
       this.#complain(error);
     }

@@ -54,6 +54,10 @@ async function fixtureOf(credential: Record<string, unknown>, name: string, apiP
         },
       };
     },
+    async queueJob(scope, labels) {
+      const { id } = simulator.queueJob({ repo: scope.kind === 'repository' ? scope.name : 'acme/web', labels });
+      return { id, cancel: async () => void simulator.cancelJob(id) };
+    },
     loseScopes: async () => simulator.setAccess(name, { scopes: [] }),
     loseWrite: async () => simulator.setAccess(name, { permission: 'read' }),
     revoke: async () => simulator.revokeToken(TOKEN),
@@ -68,7 +72,7 @@ async function fixtureOf(credential: Record<string, unknown>, name: string, apiP
   };
 }
 
-const common = { modes: ['jit', 'token'], limits: Object.keys(LIMITS), uniqueNames: true } as const;
+const common = { modes: ['jit', 'token'], limits: Object.keys(LIMITS), uniqueNames: true, jobs: true } as const;
 
 ciServerContract('GitHub with a personal access token', { ...common, revocable: true, scopes: [ORGANIZATION, REPOSITORY, ENTERPRISE] }, () =>
   fixtureOf({ type: 'pat', tokenEnv: 'HOLDFAST_CONTRACT_TOKEN' }, 'contract'),

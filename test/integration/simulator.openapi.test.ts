@@ -142,6 +142,14 @@ test('jobs and runs', async () => {
   const { body } = await ask('GET', `${template}/runs`, `${at}/runs?status=queued`, 200);
   expect(body.workflow_runs.map((run: { id: number }) => run.id)).toContain(job.run_id);
   await ask('GET', `${template}/runs/{run_id}/jobs`, `${at}/runs/${job.run_id}/jobs`, 200);
+  const again = simulator.queueJob({ repo: 'acme/widgets', labels: ['nobody-has-this'], run_id: job.run_id, run_attempt: 2 });
+  for (const [filter, ids] of [['latest', [again.id]], ['all', [job.id, again.id]]] as const) {
+    const jobs = await ask('GET', `${template}/runs/{run_id}/jobs`, `${at}/runs/${job.run_id}/jobs?filter=${filter}`, 200);
+    expect(jobs.body.jobs.map(({ id }: { id: number }) => id)).toEqual(ids);
+  }
+  simulator.cancelJob(again.id);
+  const repositories = await ask('GET', '/orgs/{org}/repos', '/orgs/acme/repos?sort=pushed', 200);
+  expect(repositories.body.map((repository: { full_name: string }) => repository.full_name)).toEqual(['acme/widgets']);
   simulator.cancelJob(job.id);
   const cancelled = await ask('GET', `${template}/jobs/{job_id}`, `${at}/jobs/${job.id}`, 200);
   expect(cancelled.body).toMatchObject({ status: 'completed', conclusion: 'cancelled', runner_id: null });

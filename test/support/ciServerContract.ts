@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CiServer, RegisterRequest, Registration, Scope } from '../../activities/ports.ts';
+import type { CiJobs, CiServer, RegisterRequest, Registration, Scope } from '../../activities/ports.ts';
 import { ciServerError } from './ciServers.ts';
 
 /** A CI server to hold an adapter against, as the contract tests steer it and look at the truth in it. */
@@ -11,6 +11,8 @@ export interface CiServerFixture {
   startRunner(request: RegisterRequest, registration: Registration): Promise<number>;
   /** Gives the runner with this label a job; resolves when it runs. */
   startJob(scope: Scope, label: string): Promise<{ running(): Promise<boolean>; finish(): Promise<void> }>;
+  /** Queues a job that no runner there can take. Called only where `jobs`. */
+  queueJob?(scope: Scope, labels: string[]): Promise<{ id: number; cancel(): Promise<void> }>;
   /** The credential no longer sees any scope. */
   loseScopes(): Promise<void>;
   /** The credential may only look. */
@@ -34,6 +36,8 @@ export interface ContractOptions {
   readonly revocable: boolean;
   /** Names are unique at the server, so that a second registration of a name is refused. */
   readonly uniqueNames: boolean;
+  /** The adapter lists jobs. @default false */
+  readonly jobs?: boolean;
 }
 
 /** What every adapter of a CI server must do, whatever the server. */
@@ -82,6 +86,39 @@ export function ciServerContract(title: string, options: ContractOptions, start:
       });
     });
 
+    (options.jobs === true ? describe : describe.skip).each(options.scopes.filter(({ kind }) => kind !== 'enterprise'))('jobs of $kind $name', (at) => {
+      const queuedJobs = async (labels?: string[]): Promise<CiJobs | undefined> => await server.queuedJobs?.(at, labels);
+
+      test('those that wait are listed until they wait no longer', async () => {
+        expect(await queuedJobs()).toEqual({ jobs: [], complete: true });
+        const before = Math.floor(Date.now() / 1_000) * 1_000;
+        const job = await fixture.queueJob?.(at, ['self-hosted', 'Nobody']);
+        const found = await queuedJobs();
+        expect(found).toEqual({
+          jobs: [{ id: job?.id, runAttempt: 1, repository: expect.stringMatching(/^acme\//), labels: ['self-hosted', 'Nobody'], status: 'queued', queuedAt: expect.any(Number) }],
+          complete: true,
+        });
+        expect(found?.jobs[0]?.queuedAt).toBeGreaterThanOrEqual(before);
+        await job?.cancel();
+        expect(await queuedJobs()).toEqual({ jobs: [], complete: true });
+      });
+
+      test('one that runs is listed with its runner, until it has ended', async () => {
+        await online({ scope: at });
+        const job = await fixture.startJob(at, 'contract');
+        expect(await queuedJobs()).toMatchObject({ jobs: [{ status: 'in_progress', runnerName: 'r-1', startedAt: expect.any(Number) }], complete: true });
+        await job.finish();
+        expect(await queuedJobs()).toEqual({ jobs: [], complete: true });
+      });
+
+      test('asked for labels, only those that a runner with them can take', async () => {
+        const job = await fixture.queueJob?.(at, ['self-hosted', 'Nobody', 'has-these']);
+        const ids = async (...labels: string[]): Promise<unknown> => (await queuedJobs(labels))?.jobs.map(({ id }) => id);
+        expect(await ids('nobody', 'HAS-THESE', 'and-more')).toEqual([job?.id]);
+        expect(await ids('nobody')).toEqual([]);
+      });
+    });
+
     test('a name that is the beginning of another is not taken for it', async () => {
       await online({ name: 'r-10' });
       expect(await server.find(scope, { name: 'r-1' })).toBeUndefined();
@@ -122,6 +159,7 @@ export function ciServerContract(title: string, options: ContractOptions, start:
       if (how === 'may only look') await fixture.loseWrite();
       else {
         await (how === 'is revoked' ? fixture.revoke() : fixture.loseScopes());
+        if (server.queuedJobs) calls.push(async () => await server.queuedJobs?.(scope));
         calls.push(() => server.remove(scope, gone.id), () => server.find(scope, runner), () => server.find(scope, { name: 'never-was' }));
       }
       for (const call of calls) expect(await ciServerError(call())).toMatchObject({ kind: 'credentials' });
@@ -138,6 +176,7 @@ export function ciServerContract(title: string, options: ContractOptions, start:
         () => server.find(scope, { name: 'never-was' }),
         () => server.register(request({ name: 'r-2' })),
         () => server.remove(scope, 999_999),
+        ...(server.queuedJobs ? [async () => await server.queuedJobs?.(scope)] : []),
       ];
       for (const call of calls) {
         const error = await ciServerError(call());

@@ -19,3 +19,30 @@ export const jitAnswer = z.object({ runner: z.object({ id: z.number().int(), nam
 export const registrationTokenAnswer = z.object({ token: z.string().min(1), expires_at: z.string() });
 
 export const runnerGroupAnswer = z.object({ id: z.number().int(), name: z.string().min(1) });
+
+/** Times of GitHub, as ms since the epoch. */
+const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+export const repositoryListAnswer = z.array(z.object({ full_name: z.string(), archived: z.boolean().nullish(), disabled: z.boolean().nullish() }));
+
+export const runListAnswer = z.object({ total_count: z.number().int(), workflow_runs: z.array(z.object({ id: z.number().int() })) });
+
+export const jobListAnswer = z.object({
+  total_count: z.number().int(),
+  jobs: z.array(
+    z.object({
+      id: z.number().int(),
+      run_attempt: z.number().int().nullish(),
+      status: z.string(),
+      labels: z.array(z.string()),
+      created_at: time.nullish(),
+      started_at: time.nullish(),
+      runner_name: z.string().nullish(),
+    }),
+  ),
+});
+
+export const deliveryListAnswer = z.array(
+  z.object({ id: z.number().int(), guid: z.string(), delivered_at: time, status_code: z.number().int(), event: z.string() }),
+);
+export type ListedDelivery = z.output<typeof deliveryListAnswer>[number];

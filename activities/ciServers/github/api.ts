@@ -34,13 +34,18 @@ export interface GitHubRequest {
   readonly parameters: Readonly<Record<string, unknown>>;
   /** What the request is about, for messages: `organization acme`. */
   readonly about: string;
+  /** Of an earlier answer: if nothing has changed since, the answer is 304, which costs nothing of the primary limit. */
+  readonly etag?: string;
 }
 
-/** A success, or GitHub's own 404, which is no verdict by itself. */
+/** A success, 304, or GitHub's own 404, which is no verdict by itself. */
 export interface GitHubAnswer {
   readonly status: number;
   readonly data: unknown;
   readonly reason?: string;
+  readonly etag?: string;
+  /** Address of the next page, where the server names one. */
+  readonly next?: string;
 }
 
 /**
@@ -85,23 +90,44 @@ export class GitHubApi {
     let token = await this.#token(request, signal);
     for (let renewals = 0; ; renewals++) {
       try {
-        const { status, data } = await this.#octokit.request(request.route, {
-          ...request.parameters,
-          headers: { authorization: `token ${token}`, 'x-github-api-version': API_VERSION },
-          request: signal === undefined ? {} : { signal },
-        });
-        return { status, data };
+        return answerOf(
+          await this.#octokit.request(request.route, {
+            ...request.parameters,
+            headers: { authorization: `token ${token}`, 'x-github-api-version': API_VERSION, ...(request.etag !== undefined && { 'if-none-match': request.etag }) },
+            request: signal === undefined ? {} : { signal },
+          }),
+        );
       } catch (error) {
         signal?.throwIfAborted();
         if (renewals < MAX_RENEWALS && (error as Failed).response?.status === 401 && (await this.#tokens.renew(token, signal))) {
           token = await this.#token(request, signal);
           continue;
         }
-        const { failure, status } = this.#classify(request.call, error);
-        if (failure.kind === 'not_found') return { status: 404, data: undefined, reason: failure.reason };
-        throw this.#error(failure, request, status, error);
+        return this.#noSuccess(request, error);
       }
     }
+  }
+
+  /**
+   * A request of the GitHub App itself, for all its installations.
+   * @throws as {@link request}; CiServerError `credentials` when the credential is no App
+   */
+  async requestAsApp(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubAnswer> {
+    if (!(this.#tokens instanceof AppTokens)) throw this.error('credentials', request, 'only a GitHub App may ask this');
+    try {
+      const parameters = { ...request.parameters, headers: { 'x-github-api-version': API_VERSION }, request: signal === undefined ? {} : { signal } };
+      return answerOf(await this.#tokens.requestAsApp(request.route, parameters));
+    } catch (error) {
+      signal?.throwIfAborted();
+      return this.#noSuccess(request, error);
+    }
+  }
+
+  #noSuccess(request: GitHubRequest, error: unknown): GitHubAnswer {
+    if ((error as Failed).response?.status === 304) return { status: 304, data: undefined };
+    const { failure, status } = this.#classify(request.call, error);
+    if (failure.kind === 'not_found') return { status: 404, data: undefined, reason: failure.reason };
+    throw this.#error(failure, request, status, error);
   }
 
   /** An error about this request in the words of all others. */
@@ -196,6 +222,11 @@ export class GitHubApi {
     logger.debug(seen, 'CI server request');
     onRequest?.(seen);
   }
+}
+
+function answerOf({ status, data, headers }: Answered): GitHubAnswer {
+  const next = /<([^>]+)>;\s*rel="next"/.exec(String(headers['link'] ?? ''))?.[1];
+  return { status, data, ...(headers['etag'] !== undefined && { etag: String(headers['etag']) }), ...(next !== undefined && { next }) };
 }
 
 interface Answered {

@@ -77,11 +77,15 @@ export class AppTokens implements TokenSource {
     return true;
   }
 
+  /** A request signed with the app's own key; auth-app knows which routes are such. */
+  async requestAsApp(route: string, parameters: Record<string, unknown>, privateKey?: string): Promise<Awaited<ReturnType<Octokit['request']>>> {
+    const key = privateKey ?? (await this.#secret.read());
+    const auth = createAppAuth({ appId: this.#app.appId, privateKey: key, log: this.#octokit.log });
+    return await auth.hook(this.#octokit.request, route, parameters);
+  }
+
   async #exchange(privateKey: string): Promise<{ value: string; expiresAtMs: number }> {
-    const auth = createAppAuth({ appId: this.#app.appId, privateKey, log: this.#octokit.log });
-    const answer = await auth.hook(this.#octokit.request, 'POST /app/installations/{installation_id}/access_tokens', {
-      installation_id: this.#app.installationId,
-    });
+    const answer = await this.requestAsApp('POST /app/installations/{installation_id}/access_tokens', { installation_id: this.#app.installationId }, privateKey);
     const { token, expires_at } = installationToken.parse(answer.data);
     this.#madeAt = this.#clock.now();
     return { value: token, expiresAtMs: Date.parse(expires_at) };

@@ -36,7 +36,8 @@ export class ExpiringValue<T> {
   }
 }
 
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/** Waits no longer when aborted; what is waited for goes on. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise<T>((resolve, reject) => {
     const abort = (): void => reject(signal.reason as Error);

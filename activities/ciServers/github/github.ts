@@ -1,10 +1,15 @@
 import type { z } from 'zod';
-import type { CiRunner, CiServer, Registration, RegisterRequest, Scope } from '../../ports.ts';
+import type { CiJobs, CiRunner, CiServer, Registration, RegisterRequest, Scope } from '../../ports.ts';
+import { labelsCover } from '../labels.ts';
+import { SharedLook } from '../sharedLook.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
 import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
-import { ExpiringValue } from './expiringValue.ts';
+import { Deliveries } from './deliveries.ts';
+import { ExpiringValue, unlessAborted } from './expiringValue.ts';
+import { KeptAnswers } from './keptAnswers.ts';
+import { QueuedJobs } from './queuedJobs.ts';
 
 /** A registration token lives an hour; a pod that gets one may need long to come up. */
 const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;
@@ -19,11 +24,17 @@ export class GitHub implements CiServer {
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
   readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
+  readonly #kept = new KeptAnswers();
+  readonly #looks = new Map<string, SharedLook<CiJobs>>();
+  readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
 
   constructor(options: GitHubApiOptions) {
     this.#options = options;
     this.#api = new GitHubApi(options);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
+    if (options.credential.type !== 'app') return;
+    const deliveries = new Deliveries(this.#api, options.clock, (schema, answer, request) => this.#parse(schema, answer, request));
+    this.redeliverFailed = async (limits, signal) => await deliveries.redeliverFailed(limits, signal);
   }
 
   async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
@@ -41,6 +52,34 @@ export class GitHub implements CiServer {
     if (answer.status !== 404) throw this.#api.error('unavailable', request, 'a removal is answered 204; this was something else (proxy, login page?)', answer.status);
     await this.#proveScopeVisible(scope, signal);
     return 'absent';
+  }
+
+  /** Of several who ask for a scope at once, all get the answer of one look; it is not aborted for one of them. */
+  async queuedJobs(scope: Scope, labels?: readonly string[], signal?: AbortSignal): Promise<CiJobs> {
+    signal?.throwIfAborted();
+    const key = `${scope.kind}:${scope.name}`;
+    const look = this.#looks.get(key) ?? new SharedLook(async () => await this.#lookForJobs(scope));
+    this.#looks.set(key, look);
+    const { jobs, complete } = await unlessAborted(look.get(), signal);
+    return { jobs: labels === undefined ? jobs : jobs.filter((job) => labelsCover(labels, job.labels)), complete };
+  }
+
+  async #lookForJobs(scope: Scope): Promise<CiJobs> {
+    // A 404 of the scope itself is the credential's.
+    const tolerant = scope.kind === 'organization' ? '/repos/{owner}/{repo}' : '/runs/{run_id}';
+    return await new QueuedJobs((schema, request) => this.#askList(schema, request, request.route.includes(tolerant))).of(scope);
+  }
+
+  /** A list that is often as it was. */
+  async #askList<T extends z.ZodType>(schema: T, request: GitHubRequest, mayBeGone: boolean): Promise<z.output<T> | undefined> {
+    const key = `${request.route} ${JSON.stringify(request.parameters)}`;
+    const kept = this.#kept.get(key);
+    const answer = await this.#api.request({ ...request, ...(kept && { etag: kept.etag }) });
+    if (kept && answer.status === 304) return kept.value as z.output<T>;
+    if (mayBeGone && answer.status === 404) return undefined;
+    const value = this.#parse(schema, answer, request);
+    if (answer.etag !== undefined) this.#kept.set(key, answer.etag, value);
+    return value;
   }
 
   /** Closes the connections. */

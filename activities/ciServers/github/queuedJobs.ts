@@ -1,0 +1,115 @@
+import type { z } from 'zod';
+import { inTurns } from '../../inTurns.ts';
+import type { CiJob, CiJobs, Scope } from '../../ports.ts';
+import { jobListAnswer, repositoryListAnswer, runListAnswer } from './answers.ts';
+import type { GitHubRequest } from './api.ts';
+
+/** Asks GitHub for a list; `undefined`: 404. @throws CiServerError */
+export type AskList = <T extends z.ZodType>(schema: T, request: GitHubRequest) => Promise<z.output<T> | undefined>;
+
+const PAGE = 100;
+/** Of an organization, those pushed to last; two requests each. */
+const MAX_REPOSITORY_PAGES = 3;
+/** GitHub gives at most 1,000 runs of a status. */
+const MAX_RUN_PAGES = 10;
+const MAX_JOB_PAGES = 10;
+/** All in all, for one look: GitHub allows 900 a minute to one endpoint. */
+const MAX_REQUESTS = 800;
+const REPOSITORIES_AT_ONCE = 4;
+const RUNS_AT_ONCE = 4;
+
+/**
+ * The jobs that wait or run, from the runs under way of each repository. GitHub lists neither the runs of an organization nor the jobs
+ * of a repository, so the cost is two requests for each repository and one for each run under way; those whose answer is as it was
+ * are free of the primary limit.
+ * https://docs.github.com/en/rest/actions/workflow-runs, https://docs.github.com/en/rest/actions/workflow-jobs
+ */
+export class QueuedJobs {
+  readonly #ask: AskList;
+  #requests = 0;
+  #complete = true;
+
+  constructor(ask: AskList) {
+    this.#ask = ask;
+  }
+
+  async of(scope: Scope): Promise<CiJobs> {
+    // An enterprise's organizations cannot be listed over REST.
+    if (scope.kind === 'enterprise') return { jobs: [], complete: false };
+    const repositories = scope.kind === 'repository' ? [scope.name] : await this.#repositories(scope.name);
+    const jobs: CiJob[] = [];
+    await inTurns(REPOSITORIES_AT_ONCE, repositories, async (repository) => {
+      const runs = await this.#runs(repository);
+      await inTurns(RUNS_AT_ONCE, runs, async (run) => void jobs.push(...(await this.#jobs(repository, run))));
+    });
+    return { jobs, complete: this.#complete };
+  }
+
+  async #repositories(organization: string): Promise<string[]> {
+    const request = { call: 'jobs', route: 'GET /orgs/{org}/repos', about: `organization ${organization}` } as const;
+    const names: string[] = [];
+    for (let page = 1; page <= MAX_REPOSITORY_PAGES; page++) {
+      const found = await this.#list(repositoryListAnswer, { ...request, parameters: { org: organization, sort: 'pushed', direction: 'desc', per_page: PAGE, page } });
+      names.push(...(found ?? []).filter(({ archived, disabled }) => archived !== true && disabled !== true).map(({ full_name: name }) => name));
+      if ((found?.length ?? 0) < PAGE) return names;
+    }
+    this.#complete = false;
+    return names;
+  }
+
+  /** Ids of the runs that may have such jobs. In this order: a run that begins meanwhile is in the second list if it was not in the first. */
+  async #runs(repository: string): Promise<number[]> {
+    const ids = new Set<number>();
+    for (const status of ['queued', 'in_progress']) {
+      const request = this.#inRepository(repository, '/actions/runs', { status, exclude_pull_requests: true });
+      const runs = await this.#pages(request, MAX_RUN_PAGES, async (page) => {
+        const answer = await this.#list(runListAnswer, page);
+        return answer && { total: answer.total_count, items: answer.workflow_runs };
+      });
+      for (const { id } of runs) ids.add(id);
+    }
+    return [...ids];
+  }
+
+  async #jobs(repository: string, run: number): Promise<CiJob[]> {
+    const request = this.#inRepository(repository, '/actions/runs/{run_id}/jobs', { run_id: run, filter: 'latest' });
+    const jobs = await this.#pages(request, MAX_JOB_PAGES, async (page) => {
+      const answer = await this.#list(jobListAnswer, page);
+      return answer && { total: answer.total_count, items: answer.jobs };
+    });
+    return jobs.flatMap((job): CiJob[] => {
+      const { id, status, labels } = job;
+      if (status !== 'queued' && status !== 'in_progress') return [];
+      const started = status === 'in_progress' && typeof job.started_at === 'number' ? { startedAt: job.started_at } : {};
+      const runner = job.runner_name ? { runnerName: job.runner_name } : {};
+      return [{ id, runAttempt: job.run_attempt ?? 1, repository, labels, status, queuedAt: job.created_at ?? job.started_at ?? 0, ...started, ...runner }];
+    });
+  }
+
+  async #pages<T>(request: GitHubRequest, maxPages: number, ask: (page: GitHubRequest) => Promise<{ total: number; items: T[] } | undefined>): Promise<T[]> {
+    const all: T[] = [];
+    for (let page = 1; page <= maxPages; page++) {
+      const answer = await ask({ ...request, parameters: { ...request.parameters, per_page: PAGE, page } });
+      all.push(...(answer?.items ?? []));
+      if (answer === undefined || answer.items.length === 0 || page * PAGE >= answer.total) return all;
+    }
+    this.#complete = false;
+    return all;
+  }
+
+  /** A 404 within an organization (a repository just deleted, or one that the credential cannot look into) spoils only completeness. */
+  async #list<T extends z.ZodType>(schema: T, request: GitHubRequest): Promise<z.output<T> | undefined> {
+    if (this.#requests++ >= MAX_REQUESTS) {
+      this.#complete = false;
+      return undefined;
+    }
+    const answer = await this.#ask(schema, request);
+    if (answer === undefined) this.#complete = false;
+    return answer;
+  }
+
+  #inRepository(repository: string, path: string, parameters: Record<string, unknown>): GitHubRequest {
+    const [owner, repo] = repository.split('/');
+    return { call: 'jobs', route: `GET /repos/{owner}/{repo}${path}`, parameters: { owner, repo, ...parameters }, about: `repository ${repository}` };
+  }
+}

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { CiJobs, CiServer, Scope } from '../../activities/ports.ts';
+import { startSimulator, type Simulator } from '../../simulator/simulator.ts';
+import { ciServerError, ciServerOf } from '../support/ciServers.ts';
+
+const ORGANIZATION: Scope = { kind: 'organization', name: 'acme' };
+process.env['HOLDFAST_JOBS_TOKEN'] = 'ghp_simulator';
+
+let simulator: Simulator;
+let server: CiServer;
+let close: () => Promise<void>;
+
+beforeEach(async () => {
+  simulator = await startSimulator();
+  ({ server, close } = ciServerOf({ type: 'pat', tokenEnv: 'HOLDFAST_JOBS_TOKEN', apiUrl: simulator.url }));
+});
+afterEach(async () => {
+  await close();
+  await simulator.stop();
+});
+
+const queue = (repo: string, run_id: number): number => simulator.queueJob({ repo, run_id, labels: ['nobody'] }).id;
+const look = async (scope = ORGANIZATION): Promise<CiJobs> => (await server.queuedJobs?.(scope)) as CiJobs;
+const idsOf = ({ jobs }: CiJobs): number[] => jobs.map(({ id }) => id).toSorted((a, b) => a - b);
+const statuses = (): Record<number, number> => Object.fromEntries([...Map.groupBy(simulator.requests(), ({ status }) => status)].map(([status, all]) => [status, all.length]));
+
+test('all pages of runs and of jobs, of all repositories of an organization, and of no other', async () => {
+  const ids = [
+    ...Array.from({ length: 130 }, (_, index) => queue('acme/web', 9_000 + index)),
+    ...Array.from({ length: 120 }, () => queue('acme/matrix', 1)),
+    queue('acme/other', 2),
+  ];
+  queue('acme-labs/web', 3);
+  const found = await look();
+  expect(found.complete).toBe(true);
+  expect(idsOf(found)).toEqual(ids);
+  expect(idsOf(await look({ kind: 'repository', name: 'acme/other' }))).toEqual(ids.slice(-1));
+});
+
+test('a look that finds everything as it was costs nothing of the limit', async () => {
+  const ids = [queue('acme/web', 1), queue('acme/other', 2)];
+  await look();
+  const first = statuses()[200] ?? 0;
+  expect(first).toBe(1 + 2 * 2 + 2);
+  expect(idsOf(await look())).toEqual(ids);
+  expect(statuses()).toEqual({ 200: first, 304: first });
+  const id = queue('acme/web', 1);
+  expect(idsOf(await look())).toEqual([...ids, id]);
+});
+
+test('whoever asks during a look gets the next one, all of them the same', async () => {
+  const first = queue('acme/web', 1);
+  simulator.addFault({ kind: 'latency', ms: 200, endpoint: 'GET /orgs/acme/repos*', count: 1 });
+  const one = look();
+  const second = queue('acme/other', 2);
+  const others = [look(), look(), look()];
+  expect(idsOf(await one)).toContain(first);
+  for (const other of others) expect(idsOf(await other)).toEqual([first, second]);
+  expect(simulator.requests().filter(({ path }) => path === '/orgs/acme/repos')).toHaveLength(2);
+});
+
+test('a repository that cannot be looked into makes the answer incomplete, not wrong', async () => {
+  const id = queue('acme/web', 1);
+  queue('acme/secret', 2);
+  simulator.addFault({ kind: 'not_found', endpoint: 'GET /repos/acme/secret/*' });
+  expect(await look()).toMatchObject({ jobs: [{ id }], complete: false });
+  expect(await ciServerError(look({ kind: 'repository', name: 'acme/secret' }))).toMatchObject({ kind: 'credentials' });
+});
+
+test('a failure in the middle is a failure; the next look is another', async () => {
+  const id = queue('acme/web', 1);
+  queue('acme/other', 2);
+  simulator.addFault({ kind: 'status', status: 502, endpoint: 'GET /repos/acme/other/*', count: 1 });
+  expect(await ciServerError(look())).toMatchObject({ kind: 'unavailable' });
+  expect(idsOf(await look())).toContain(id);
+});
+
+test('the jobs of an enterprise cannot be listed', async () => {
+  expect(await look({ kind: 'enterprise', name: 'big' })).toEqual({ jobs: [], complete: false });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ListedDelivery } from '../../../activities/ciServers/github/answers.ts';
+import { planRedelivery } from '../../../activities/ciServers/github/redelivery.ts';
+
+const NOW = Date.parse('2026-03-10T12:00:00Z');
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const failed = (id: number, agoMs: number, more: Partial<ListedDelivery> = {}): ListedDelivery => ({ id, guid: 'g', delivered_at: NOW - agoMs, status_code: 503, event: 'workflow_job', ...more });
+
+describe('what is sent again', () => {
+  test.each<[what: string, deliveries: ListedDelivery[], redeliver: number[]]>([
+    ['nothing failed', [], []],
+    ['failed just now', [failed(1, 0)], [1]],
+    ['no answer', [failed(1, MINUTE, { status_code: 0 })], [1]],
+    ['a wrong secret, which may be right by now', [failed(1, MINUTE, { status_code: 401 })], [1]],
+    ['a proxy that knew no route', [failed(1, MINUTE, { status_code: 404 })], [1]],
+    ['not JSON', [failed(1, MINUTE, { status_code: 400 })], []],
+    ['too large', [failed(1, MINUTE, { status_code: 413 })], []],
+    ['another event', [failed(1, MINUTE, { event: 'push' })], []],
+    ['kept no more', [failed(1, 72 * HOUR)], []],
+    ['kept still', [failed(1, 72 * HOUR - 1)], [1]],
+    ['arrived at last', [failed(2, MINUTE, { status_code: 202 }), failed(1, HOUR)], []],
+    ['arrived before', [failed(1, HOUR, { status_code: 202 }), failed(2, MINUTE)], []],
+    ['failed again a moment ago', [failed(2, 9 * MINUTE), failed(1, HOUR)], []],
+    ['failed again a while ago: the last one', [failed(1, HOUR), failed(2, 10 * MINUTE)], [2]],
+    ['failed three times', [failed(3, 59 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)], []],
+    ['failed three times, an hour ago', [failed(3, HOUR), failed(2, 2 * HOUR), failed(1, 3 * HOUR)], [3]],
+    ['failed six times', [1, 2, 3, 4, 5, 6].map((id) => failed(id, 48 * HOUR - id)), []],
+    ['asked for before', [failed(7, MINUTE)], []],
+    ['what was asked for has failed too', [failed(7, HOUR), failed(8, 30 * MINUTE)], [8]],
+    ['several events, the oldest first', [failed(3, MINUTE, { guid: 'c' }), failed(2, HOUR, { guid: 'b' }), failed(1, HOUR, { guid: 'a' })], [1, 2, 3]],
+  ])('%s', (_what, deliveries, redeliver) => {
+    for (const listed of [deliveries, deliveries.toReversed()]) expect(planRedelivery(listed, new Set([7]), NOW, 100)).toEqual({ redeliver, left: 0 });
+  });
+
+  test('no more than so many at once', () => {
+    const many = Array.from({ length: 10 }, (_, index) => failed(index + 10, HOUR - index, { guid: `g${index}` }));
+    expect(planRedelivery(many, new Set(), NOW, 3)).toEqual({ redeliver: [10, 11, 12], left: 7 });
+  });
+});
