@@ -25,6 +25,7 @@ export interface Scenario {
   readonly runs?: number;
 }
 
+const COMMAND = { ciServer: 'none', command: ['work'] } as const;
 const EVICTION = { terminating: true, disruption: 'EvictionByEvictionAPI' } as const;
 
 /** Everything that a runner's life may meet, one scenario each. The name is the history's file name. */
@@ -211,6 +212,34 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     play: async ({ compute, run }) => compute.start(await run.pod()),
     ends: { outcome: 'aborted', cause: 'idle_timeout' },
   },
+  'command-success': {
+    input: COMMAND,
+    async play(stage) {
+      const pod = await started(stage);
+      stage.compute.change(pod, { ended: true, exit: { code: 0, oomKilled: false, record: {} } });
+    },
+    ends: { outcome: 'succeeded', attempt: 1 },
+  },
+  'command-evicted-and-resumed': {
+    input: { ...COMMAND, onTerm: 'checkpoint', onEviction: 'resume', volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }] },
+    async play(stage) {
+      stage.compute.nodeStates.push('unreachable');
+      const pod = await started(stage);
+      stage.compute.change(pod, { ended: true, exit: { code: 143, oomKilled: false, record: { reason: 'evicted' } }, ...EVICTION });
+      stage.compute.vanish(await started(stage, 2));
+      const last = await started(stage, 3);
+      stage.compute.change(last, { ended: true, exit: { code: 0, oomKilled: false, record: { reason: 'evicted' } }, ...EVICTION });
+    },
+    ends: { outcome: 'succeeded', attempt: 3 },
+  },
+  'command-cancelled': {
+    input: COMMAND,
+    async play(stage) {
+      await started(stage);
+      await stage.run.handle.signal('cancel', 'enough');
+    },
+    ends: { outcome: 'aborted', cause: 'cancelled' },
+  },
   'credentials-refused-while-provisioning': {
     input: { timeouts: { provisioning: '4s' } },
     play: async () => undefined,
@@ -227,6 +256,14 @@ export function prepare(name: string, { compute, ci }: Pick<Stage, 'compute' | '
 
 async function phase({ run }: Stage, wanted: RunnerStatus['phase']): Promise<RunnerStatus> {
   return await run.reaches(wanted, (status) => status.phase === wanted);
+}
+
+/** Starts the command of an attempt. @returns its pod */
+async function started({ compute, run }: Stage, attempt = 1): Promise<string> {
+  const { pod = '' } = await run.reaches(`pod ${attempt}`, (status) => status.attempt === attempt && status.pod !== undefined);
+  compute.change(pod, { scheduled: true, node: 'node-1', startedAt: new Date().toISOString(), online: true });
+  await run.reaches('Busy', (status) => status.phase === 'Busy' && status.attempt === attempt);
+  return pod;
 }
 
 /** Brings the runner of an attempt online. @returns its pod */
