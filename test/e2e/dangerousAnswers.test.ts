@@ -196,5 +196,5 @@ const CREDENTIALS = ['limited', 'silenced', 'spent'];
 
 // Without job events nothing but the CI server's answers tells of the job: this is when they are dangerous.
 await describeWithLab('dangerous answers under a running job', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false, credentials: CREDENTIALS }), dangers, { afterwards: cleanEnd });
+  together(async () => await ClusterWorld.open(lab, { webhook: false, supervisor: false, credentials: CREDENTIALS }), dangers, { afterwards: cleanEnd });
 });

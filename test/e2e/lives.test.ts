@@ -6,3 +6,7 @@ import { together } from '../support/together.ts';
 await describeWithLab('lives with pods', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(async () => await ClusterWorld.open(lab), demoLives, { afterwards: cleanEnd });
 });
+
+await describeWithLab('lives with pods that do not tell', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  together(async () => await ClusterWorld.open(lab, { supervisor: false }), demoLives, { afterwards: cleanEnd });
+});

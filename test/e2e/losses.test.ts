@@ -87,5 +87,5 @@ await describeWithLab('losing the pod', { temporal: true, nodes: 'kubelet' }, (l
 });
 
 await describeWithLab('losing the pod, without job events', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false }), losses, { afterwards: cleanEnd });
+  together(async () => await ClusterWorld.open(lab, { webhook: false, supervisor: false }), losses, { afterwards: cleanEnd });
 });
