@@ -37,6 +37,8 @@ export interface HoldfastConfig {
   readonly http: { readonly host: string; readonly port: number };
   /** Gives the webhook secrets of now, newest first; `undefined`: no webhook. */
   readonly webhookSecrets: (() => readonly string[]) | undefined;
+  /** 0: never. */
+  readonly redeliveryIntervalMs: number;
   readonly shutdownGraceMs: number;
   readonly shutdownForceMs: number;
   readonly connectTimeoutMs: number;
@@ -113,6 +115,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
     podLogs: s.HOLDFAST_POD_LOGS === 'off' ? undefined : { to: s.HOLDFAST_POD_LOGS === 'log' ? 'log' : { folder: s.HOLDFAST_POD_LOGS }, maxBytes: s.HOLDFAST_POD_LOG_BYTES },
     http: s.HOLDFAST_HTTP_ADDRESS,
     webhookSecrets: read.secrets,
+    redeliveryIntervalMs: s.HOLDFAST_REDELIVERY_INTERVAL,
     shutdownGraceMs: s.HOLDFAST_SHUTDOWN_GRACE,
     shutdownForceMs: s.HOLDFAST_SHUTDOWN_FORCE,
     connectTimeoutMs: s.HOLDFAST_CONNECT_TIMEOUT,

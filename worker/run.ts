@@ -9,6 +9,7 @@ import { TemporalUnreachableError, connectTemporal } from './connect.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
 import { createHttpServer } from './httpServer.ts';
 import { registerSetMetrics } from './demandMetrics.ts';
+import { startRedelivery } from './demandRedelivery.ts';
 import { DemandSets } from './demandSets.ts';
 import { DemandStatuses } from './demandStatuses.ts';
 import { createLogger } from './logger.ts';
@@ -123,6 +124,12 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   const ports = await createPorts(config, { logger, metrics });
   onClose(async () => await ports.close());
 
+  if (config.webhookSecrets && config.redeliveryIntervalMs > 0) {
+    const ready = async (): Promise<boolean> => !stop.signal.aborted && connection !== undefined && (await answers(connection));
+    const { credentials, redeliveryIntervalMs: intervalMs } = config;
+    const redelivery = startRedelivery({ credentials, ciServers: ports.ciServers, intervalMs, ready, logger, onRedelivered: metrics.redelivered });
+    onClose(async () => await redelivery.stop());
+  }
   plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion });
   const worker = await Worker.create(workerOptions(config, connection, plugin));
   const running = worker.run();

@@ -48,8 +48,9 @@ export const settings = z.object({
 
   // ------------------------------------------------------------------------------------- health, metrics and webhooks
   HOLDFAST_HTTP_ADDRESS: listenAddress.prefault('0.0.0.0:8080').describe('Address of `/livez`, `/readyz`, `/metrics` and `/webhooks/github`.'),
-  HOLDFAST_WEBHOOK_SECRET: text.optional().describe('Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either, `/webhooks/github` does not exist: webhooks only make reactions faster.'),
+  HOLDFAST_WEBHOOK_SECRET: text.optional().describe('Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either, `/webhooks/github` does not exist, and runner sets learn of jobs only by their periodic look.'),
   HOLDFAST_WEBHOOK_SECRET_FILE: text.optional().describe('The same, from a file. It may have two lines, the new secret and the old, while one is being rotated.'),
+  HOLDFAST_REDELIVERY_INTERVAL: duration.prefault('5m').describe('How often failed webhook deliveries of the last three days are looked for and sent again; only a credential that is a GitHub App can, and only where the webhook is the App\'s. `0s`: never.'),
 
   // -------------------------------------------------------------------------------------------------------- shutdown
   HOLDFAST_SHUTDOWN_GRACE: duration.prefault('30s').describe('After SIGTERM: how long activities in flight may go on before they are handed back. Runners are never touched.'),

@@ -43,6 +43,7 @@ describe('configuration', () => {
       podLogs: { to: 'log', maxBytes: 65_536 },
       http: { host: '0.0.0.0', port: 8080 },
       webhookSecrets: undefined,
+      redeliveryIntervalMs: 300_000,
       shutdownGraceMs: 30_000,
       shutdownForceMs: 50_000,
       connectTimeoutMs: 60_000,

@@ -1,0 +1,109 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { Client, Connection } from '@temporalio/client';
+import { fastify, type FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { createCiServers, parseCredentials, type Credentials } from '../../activities/ciServers/index.ts';
+import type { CiServers } from '../../activities/ports.ts';
+import { startSimulator, type Simulator } from '../../simulator/simulator.ts';
+import { startRedelivery } from '../../worker/demandRedelivery.ts';
+import { DemandSets } from '../../worker/demandSets.ts';
+import { WEBHOOK_PATH, registerWebhook } from '../../worker/webhook.ts';
+import { startToldSet, type ToldSet } from '../support/demandSets.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { until } from '../support/until.ts';
+
+const SECRET = 'secret of the app';
+const logger = pino({ level: 'silent' });
+const keys = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } });
+process.env['TEST_REDELIVERY_KEY'] = keys.privateKey;
+process.env['TEST_REDELIVERY_TOKEN'] = 'ghp_simulator';
+
+await describeWithLab('redelivery', { temporal: true }, (lab) => {
+  let connection: Connection;
+  let simulator: Simulator;
+  let credentials: Credentials;
+  let ciServers: CiServers & { close(): Promise<void> };
+  let taskQueue: string;
+  let set: ToldSet;
+  let url: string;
+  const servers: FastifyInstance[] = [];
+
+  beforeAll(async () => {
+    connection = await Connection.connect({ address: lab.temporal?.address ?? '' });
+  });
+  beforeEach(async () => {
+    taskQueue = `test-${randomUUID().slice(0, 8)}`;
+    const spare = await receiver();
+    url = spare.url;
+    await spare.server.close();
+    simulator = await startSimulator({
+      apps: [{ id: 12, publicKey: keys.publicKey, installations: [{ id: 34, account: 'acme' }, { id: 35, account: 'beta' }] }],
+      webhook: { url: url + WEBHOOK_PATH, secret: SECRET },
+    });
+    const app = { type: 'app', appId: 12, privateKeyEnv: 'TEST_REDELIVERY_KEY', apiUrl: simulator.url };
+    credentials = parseCredentials({ token: { type: 'pat', tokenEnv: 'TEST_REDELIVERY_TOKEN', apiUrl: simulator.url }, acme: { ...app, installationId: 34 }, beta: { ...app, installationId: 35 } });
+    ciServers = createCiServers(credentials);
+    set = await startToldSet(new Client({ connection }), taskQueue, `set-${taskQueue}`, { labels: ['linux'], scope: 'acme', scopeKind: 'organization' });
+  });
+  afterEach(async () => {
+    await ciServers.close();
+    for (const server of servers.splice(0)) await server.close();
+    await simulator.stop();
+  });
+  afterAll(async () => await connection.close());
+
+  async function receiver(port = 0): Promise<{ server: FastifyInstance; url: string }> {
+    const server = fastify();
+    const ports = { client: () => new Client({ connection }), taskQueue, logger };
+    await registerWebhook(server, { ...ports, sets: new DemandSets(ports), secrets: () => [SECRET] });
+    servers.push(server);
+    return { server, url: await server.listen({ host: '127.0.0.1', port }) };
+  }
+  const queue = (count: number): number[] => Array.from({ length: count }, () => simulator.queueJob({ repo: 'acme/app', labels: ['self-hosted', 'linux'] }).id);
+  const settled = async (): Promise<void> => void (await simulator.waitFor(() => simulator.deliveries().every(({ status, lost }) => status !== 'pending' || lost), 'all deliveries to be over'));
+  const jobs = async (): Promise<number[]> => (await set.events()).map(({ jobId }) => jobId).toSorted((a, b) => a - b);
+  const asked = (): string[] => simulator.requests().filter(({ path }) => path.endsWith('/attempts')).map(({ path }) => path);
+
+  test('what was sent while the receiver was down, or lost on its way, arrives once it is back', async () => {
+    simulator.addFault({ kind: 'webhook_lost', count: 2 });
+    const missed = queue(30);
+    await settled();
+    await receiver(Number(new URL(url).port));
+    const heard = queue(5);
+    const counts: Record<string, number> = {};
+    const redelivery = startRedelivery({ credentials, ciServers, intervalMs: 50, ready: async () => true, logger, onRedelivered: (credential, count) => (counts[credential] = (counts[credential] ?? 0) + count) });
+    await until('the demand to be complete', async () => (await jobs()).length === 35);
+    await settled();
+    await redelivery.stop();
+    expect(await jobs()).toEqual([...missed, ...heard]);
+    // One of the two credentials of the App asks; each delivery once.
+    expect(counts).toEqual({ acme: 30 });
+    expect(new Set(asked()).size).toBe(30);
+    expect(asked()).toHaveLength(30);
+  });
+
+  test('nothing is asked for while nothing would be accepted, nor of those that do not look like ours', async () => {
+    queue(1);
+    await settled();
+    let ready = false;
+    let looked = 0;
+    const redelivery = startRedelivery({ credentials, ciServers, intervalMs: 10, ready: async () => (looked++, ready), logger });
+    await until('some rounds', () => looked > 5);
+    expect(asked()).toEqual([]);
+    simulator.addFault({ kind: 'status', status: 502, endpoint: 'GET /app/hook/deliveries*', count: 2 });
+    ready = true;
+    await until('the round after failures', () => asked().length === 1);
+    await redelivery.stop();
+    expect(simulator.requests().filter(({ status }) => status === 502)).toHaveLength(2);
+  });
+
+  test('only an App can', async () => {
+    expect(await ciServers.get('token').redeliverFailed?.({ maxRedeliveries: 1 })).toBeUndefined();
+    const app = ciServers.get('acme');
+    queue(3);
+    await settled();
+    expect(await app.redeliverFailed?.({ maxRedeliveries: 2 })).toEqual({ redelivered: 2, left: 1 });
+    expect(await app.redeliverFailed?.({ maxRedeliveries: 2 })).toMatchObject({ redelivered: 1, left: 0 });
+  });
+});
