@@ -46,7 +46,7 @@ describe('what is started', () => {
     [{ org: 'acme' }, 'runner-brisk-otter-7f3a'],
     [{ org: 'acme', set: 'linux' }, 'runner-linux-brisk-otter-7f3a'],
   ])('workflow id of %j', async (flags, id) => {
-    expect((await planStart(flags, () => 'brisk-otter-7f3a')).workflowId).toBe(id);
+    expect((await planStart(flags, [], () => 'brisk-otter-7f3a')).workflowId).toBe(id);
   });
 
   test('summary within 200 bytes, search attributes, fairness key', async () => {
@@ -61,6 +61,8 @@ describe('what is started', () => {
     const yaml = file('r.yaml', 'organization: acme\nlabels: [linux]\ntimeouts:\n  idle: 5m\n');
     expect((await planStart({ file: yaml, name: 'n', jobTimeout: '1h' })).input).toEqual({ organization: 'acme', labels: ['linux'], name: 'n', timeouts: { idle: '5m', jobTimeout: '1h' } });
     const json = file('r.json', '{"repository": "acme/app", "name": "j"}');
+    expect(await planStart({ image: 'alpine:3' }, ['migrate', '--all'])).toMatchObject({ input: { ciServer: 'none', command: ['migrate', '--all'], image: 'alpine:3' }, summary: 'migrate --all' });
+    expect((await planStart({ repo: 'acme/app' }, ['run.sh'])).input).toEqual({ repository: 'acme/app', command: ['run.sh'] });
     expect(await planStart({ file: json })).toMatchObject({ workflowId: 'runner-j', input: { repository: 'acme/app' } });
   });
 

@@ -36,14 +36,15 @@ async function withSession(command: Command, { terminal }: CommandContext, use: 
 }
 
 function addStart(runner: Command, context: CommandContext): void {
-  const command = runner.command('start').description('start a runner and return');
+  const command = runner.command('start [command...]').description('start a runner, or a plain command, and return');
   addSpecOptions(command);
   command
     .addHelpText('after', SPEC_HELP)
     .addHelpText('after', '\nExamples:\n  $ holdfast runner start --repo acme/app --labels linux,x64\n  $ holdfast runner start -f runner.yaml --name nightly --job-timeout 2h')
-    .action(async (flags: RunnerFlags) => {
+    .action(async (words: string[], flags: RunnerFlags) => {
       const { planStart, startRunner } = await import('./startRunner.ts');
-      const plan = await planStart(flags);
+      const plan = await planStart(flags, words);
+      warn(context, plan.warnings);
       await withSession(command, context, async (session) => {
         const started = await startRunner(session, plan);
         const ui = session.link(started.workflowId, started.runId);
@@ -104,17 +105,18 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
 }
 
 function addRun(program: Command, context: CommandContext): void {
-  const command = program.command('run').description('start a runner, or attach to the one with this id, and stay until it ends');
+  const command = program.command('run [command...]').description('start a runner, or a plain command, or attach to the one with this id, and stay until it ends');
   addSpecOptions(command);
   command
     .option('--attach <id>', 'attach to this runner; start none')
     .option('--once', 'if the runner with this id has ended, report its outcome rather than start another')
     .addHelpText('after', SPEC_HELP)
     .addHelpText('after', RUN_HELP)
-    .action(async (flags: RunnerFlags & { attach?: string; once?: boolean }) => {
+    .action(async (words: string[], flags: RunnerFlags & { attach?: string; once?: boolean }) => {
       const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
-      const plan = flags.attach === undefined ? await planStart(flags) : undefined;
-      if (flags.attach !== undefined && Object.keys(flags).some((flag) => flag !== 'attach')) throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
+      const plan = flags.attach === undefined ? await planStart(flags, words) : undefined;
+      warn(context, plan?.warnings ?? []);
+      if (flags.attach !== undefined && (words.length > 0 || Object.keys(flags).some((flag) => flag !== 'attach'))) throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
       await withSession(command, context, async (session) => {
         const runner = plan === undefined ? await findRunner(session, flags.attach ?? '') : await startRunner(session, plan, flags.once ? 'attachEnded' : 'attach');
         const ui = session.link(runner.workflowId, runner.runId);
@@ -123,6 +125,10 @@ function addRun(program: Command, context: CommandContext): void {
         context.exit(await attach(session, context.output, runner));
       });
     });
+}
+
+function warn({ output }: CommandContext, warnings: readonly string[]): void {
+  for (const warning of warnings) output.note('warning', `warning: ${warning}`, {});
 }
 
 function addSelectionOptions(command: Command): Command {
@@ -145,7 +151,9 @@ function addSpecOptions(command: Command): void {
     .option('--image <image>', "the runner's image")
     .option('--pod-namespace <name>', 'Kubernetes namespace of the pod')
     .option('--env <NAME=value>', 'environment of the runner, repeatable; not for secrets: it is kept in the history', (pair: string, before: string[] | undefined) => [...(before ?? []), pair])
-    .option('--on-eviction <what>', 'when a busy runner loses its pod: fail or replace (default: fail)')
+    .option('--on-eviction <what>', 'when a busy runner loses its pod: fail, replace, or resume for a plain command (default: fail)')
+    .option('--on-term <what>', 'what SIGTERM means in the pod: stop, drain or checkpoint (default: stop)')
+    .option('--supervisor <how>', 'how the supervisor gets into the pod: inject, image or none (default: as the worker is set)')
     .option('--job-timeout <duration>', 'of one job (default: 24h)')
     .option('--idle-timeout <duration>', 'drain it when it is idle for so long (default: off)')
     .option('--registration-timeout <duration>', "from the container's start (default: 10m)")
@@ -153,10 +161,11 @@ function addSpecOptions(command: Command): void {
     .option('--unscheduled-timeout <duration>', "from the pod's creation to a node (default: 5m)")
     .option('--provisioning-timeout <duration>', 'for registration, Secret and pod together (default: 1h)')
     .option('--stop-signal-timeout <duration>', "the job's grace when it is stopped (default: 10s)")
-    .option('--stop-cleanup-timeout <duration>', 'after that, for cleaning up (default: 5s)');
+    .option('--stop-cleanup-timeout <duration>', 'after that, for cleaning up (default: 5s)')
+    .option('--drain-timeout <duration>', 'with --on-term drain: how long the job may go on');
 }
 
-const SPEC_HELP = '\nExactly one of --org, --repo and --enterprise is needed, here or in the file. Durations: 30s, 10m, 1h30m.';
+const SPEC_HELP = '\nExactly one of --org, --repo and --enterprise is needed, here or in the file; or none of them, and a command to run: -- COMMAND [ARGUMENTS].\nDurations: 30s, 10m, 1h30m.';
 
 const RUN_HELP = `
 Ctrl-C once drains: the job may finish. Twice stops the job within its grace. Three times leaves at once, with status ${EXIT.failed}; the
@@ -166,4 +175,5 @@ same --name attaches to it again.
 Examples:
   $ holdfast run --repo acme/app --labels linux,x64
   $ holdfast run --org acme --static --name big
+  $ holdfast run --image alpine:3 --name migrate -- ./migrate.sh --all
   $ holdfast run --attach runner-big`;

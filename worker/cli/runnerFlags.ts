@@ -27,6 +27,9 @@ export interface RunnerFlags {
   readonly provisioningTimeout?: string;
   readonly stopSignalTimeout?: string;
   readonly stopCleanupTimeout?: string;
+  readonly drainTimeout?: string;
+  readonly onTerm?: string;
+  readonly supervisor?: string;
 }
 
 /** The flag behind each field of the input, for error messages. */
@@ -52,12 +55,19 @@ const FLAG_OF: Readonly<Record<string, string>> = {
   'timeouts.provisioning': '--provisioning-timeout',
   'stop.signalTimeout': '--stop-signal-timeout',
   'stop.cleanupTimeout': '--stop-cleanup-timeout',
+  'stop.drainTimeout': '--drain-timeout',
+  onTerm: '--on-term',
+  supervisor: '--supervisor',
 };
 
 type Json = Record<string, unknown>;
 
-/** The input that flags and a file's object describe together; flags win. Not validated yet. @throws CliError usage */
-export function inputFromFlags(flags: RunnerFlags, fromFile: Json = {}): Json {
+/**
+ * The input that flags, a command line and a file's object describe together; flags win. Not validated yet.
+ * @param command - what to run: without a scope a plain command that no CI server knows
+ * @throws CliError usage
+ */
+export function inputFromFlags(flags: RunnerFlags, fromFile: Json = {}, command: readonly string[] = []): Json {
   const { organization, repository, enterprise, ...rest } = fromFile;
   // One scope flag stands for "this scope", whatever kind of scope the file names.
   const flagScope = defined({ organization: flags.org, repository: flags.repo, enterprise: flags.enterprise });
@@ -65,6 +75,7 @@ export function inputFromFlags(flags: RunnerFlags, fromFile: Json = {}): Json {
   return {
     ...rest,
     ...scope,
+    ...(command.length === 0 ? {} : { command, ...(Object.keys(scope).length === 0 ? { ciServer: 'none' } : {}) }),
     ...defined({
       name: flags.name,
       set: flags.set,
@@ -75,6 +86,8 @@ export function inputFromFlags(flags: RunnerFlags, fromFile: Json = {}): Json {
       image: flags.image,
       namespace: flags.podNamespace,
       onEviction: flags.onEviction,
+      onTerm: flags.onTerm,
+      supervisor: flags.supervisor,
     }),
     ...nested(rest, 'env', flags.env ? environment(flags.env) : {}),
     ...nested(rest, 'timeouts', {
@@ -85,7 +98,7 @@ export function inputFromFlags(flags: RunnerFlags, fromFile: Json = {}): Json {
       podUnscheduled: flags.unscheduledTimeout,
       provisioning: flags.provisioningTimeout,
     }),
-    ...nested(rest, 'stop', { signalTimeout: flags.stopSignalTimeout, cleanupTimeout: flags.stopCleanupTimeout }),
+    ...nested(rest, 'stop', { signalTimeout: flags.stopSignalTimeout, cleanupTimeout: flags.stopCleanupTimeout, drainTimeout: flags.drainTimeout }),
   };
 }
 
