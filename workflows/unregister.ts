@@ -30,6 +30,14 @@ const STOP_REASON: Readonly<Record<Cancellation['by'], StopReason>> = {
   drain: 'drained',
 };
 
+/**
+ * A pod that is deleted with grace 0 is gone from the API server at once, and its kubelet, which never sees a deadline, gives the containers
+ * the pod's whole own grace: a forced stop asks for the shortest grace that a kubelet keeps.
+ */
+const FORCED_GRACE_SECONDS = 1;
+/** A kubelet that has not killed the pod by then does not answer. */
+const FORCED_OVERDUE_MS = 10_000;
+
 /** How long the CI server is asked for the registration of a runner that may never have had one. */
 const UNKNOWN_RUNNER_MS = 2 * 60_000;
 
@@ -182,12 +190,12 @@ class Unregistration {
     if (answer === 'busy' && !facts.ended) Object.assign(runner, { online: true, sawJob: true });
   }
 
-  async #stopPod(mode: 'stop' | 'force', why: string): Promise<undefined> {
+  async #stopPod(mode: 'stop' | 'force', why: string, forcedGraceSeconds = FORCED_GRACE_SECONDS): Promise<undefined> {
     const { runner, spec, workflowId, cancel } = this.#life;
     this.#stopRequested = mode;
     this.#answer = undefined;
     if (runner.pod === undefined) return undefined;
-    const grace = mode === 'force' ? { gracePeriodSeconds: 0 } : {};
+    const grace = mode === 'force' ? { gracePeriodSeconds: forcedGraceSeconds } : {};
     const reason = cancel?.by ?? why;
     const stopReason = STOP_REASON[cancel?.by ?? 'cancelled'];
     // Without a word SIGTERM means what `onTerm` says, and counts as a cancellation.
@@ -211,7 +219,7 @@ class Unregistration {
       jobDeadline: jobMs,
       idleConfirmed: (this.#provenAt ?? nowMs) + spec.intervals.idleConfirmMs - nowMs,
       busyRecheck: Math.min(spec.intervals.busyRecheckMs, jobMs),
-      terminated: spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS,
+      terminated: this.#stopRequested === 'force' ? FORCED_OVERDUE_MS : spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS,
     };
     const summary = action.until === 'busyRecheck' ? `${action.why}: safety re-check` : action.why;
     const timeoutMs = Math.max(1, timeouts[action.until]);
@@ -225,7 +233,7 @@ class Unregistration {
     } else if (action.until === 'settled') {
       this.#settled = true;
     } else if (action.until === 'terminated') {
-      return await this.#stopPod('force', 'the pod outlived its grace period');
+      return await this.#stopPod('force', 'the pod outlived its grace period', 0);
     }
     if (this.#answer !== 'removed') this.#answer = undefined;
     return undefined;

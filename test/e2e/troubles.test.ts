@@ -11,7 +11,7 @@ const LITTLE_MEMORY = { spec: { containers: [{ name: 'runner', resources: { limi
 
 const troubles: Record<string, Scenario<ClusterWorld>> = {
   'an image that cannot be pulled: errored/image_pull within 35 s': async (world) => {
-    const run = await world.start('unpullable', { image: 'holdfast.test/does-not-exist:1' });
+    const run = await world.start('unpullable', { image: 'holdfast.test/does-not-exist:1', command: ['run'] });
     await run.reaches('a pod', ({ pod }) => pod !== undefined);
     const before = Date.now();
     expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'image_pull', message: expect.stringContaining('does-not-exist'), attempt: 1 });
@@ -19,7 +19,7 @@ const troubles: Record<string, Scenario<ClusterWorld>> = {
   },
 
   'an image whose name is wrong: errored/image_pull at once': async (world) => {
-    const run = await world.start('misnamed', { image: 'holdfast.test/NOT A NAME' });
+    const run = await world.start('misnamed', { image: 'holdfast.test/NOT A NAME', command: ['run'] });
     const before = Date.now();
     expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'image_pull', attempt: 1 });
     expect(Date.now() - before).toBeLessThan(25_000);

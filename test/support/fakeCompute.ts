@@ -88,7 +88,8 @@ export class FakeCompute implements Compute {
     const current = this.pods.get(pod.name);
     if (current?.uid !== pod.uid) return 'gone';
     this.deletions.push({ name: pod.name, gracePeriodSeconds: options.gracePeriodSeconds, underJob: this.jobs.has(pod.name), reason: options.reason, announce: options.announce });
-    if (options.gracePeriodSeconds === 0 || (current.ended && !this.slowToGo)) {
+    if (options.gracePeriodSeconds === 1 && !current.ended) this.end(pod.name, 137);
+    if (options.gracePeriodSeconds === 0 || options.gracePeriodSeconds === 1 || (current.ended && !this.slowToGo)) {
       this.vanish(pod.name);
       return 'gone';
     }

@@ -122,7 +122,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.handle.signal('cancel', { mode: 'drain', reason: 'third' });
     await run.handle.signal('cancel', { mode: 'force', reason: 'fourth' });
     const result = await run.result();
-    expect(compute.deletions.map((deletion) => deletion.gracePeriodSeconds).slice(0, 2)).toEqual([undefined, 0]);
+    expect(compute.deletions.map((deletion) => deletion.gracePeriodSeconds).slice(0, 2)).toEqual([undefined, 1]);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('fourth') });
   });
 

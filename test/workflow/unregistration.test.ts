@@ -140,7 +140,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     ci.script.push({ method: 'remove', answer: new CiServerError('unavailable', 'down'), repeat: true });
     await run.handle.signal('cancel', { mode: 'force' });
     await until('the kill', () => compute.deletions.length === 1);
-    expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: 0 });
+    expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: 1 });
     ci.script.length = 0;
     ci.setBusy(runnerName, false);
     expect((await run.result()).outcome).toBe('aborted');
