@@ -23,7 +23,7 @@ const lives: Record<string, Scenario<ClusterWorld>> = {
   },
 
   'an image that cannot be pulled: told at the deadline, because nobody saw since when': async (world) => {
-    const run = await world.start('unpullable', { image: 'holdfast.test/does-not-exist:1', command: ['run'], timeouts: { podPending: '8s' } });
+    const run = await world.start('unpullable', { image: 'holdfast.test/does-not-exist:1', command: ['run'], timeouts: { podPending: '20s' } });
     expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'image_pull', attempt: 1 });
   },
 

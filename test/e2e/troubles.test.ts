@@ -10,12 +10,12 @@ const OLD_VERSION = '2.0.0';
 const LITTLE_MEMORY = { spec: { containers: [{ name: 'runner', resources: { limits: { memory: '256Mi' } } }] } };
 
 const troubles: Record<string, Scenario<ClusterWorld>> = {
-  'an image that cannot be pulled: errored/image_pull within 35 s': async (world) => {
+  'an image that cannot be pulled: errored/image_pull half a minute after it was seen': async (world) => {
     const run = await world.start('unpullable', { image: 'holdfast.test/does-not-exist:1', command: ['run'] });
     await run.reaches('a pod', ({ pod }) => pod !== undefined);
     const before = Date.now();
     expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'image_pull', message: expect.stringContaining('does-not-exist'), attempt: 1 });
-    expect(Date.now() - before).toBeLessThan(40_000);
+    expect(Date.now() - before).toBeLessThan(60_000);
   },
 
   'an image whose name is wrong: errored/image_pull at once': async (world) => {
@@ -40,7 +40,7 @@ const troubles: Record<string, Scenario<ClusterWorld>> = {
 
   'a runner that never registers: errored/never_registered': async (world) => {
     const run = await world.start('silent', { command: SLEEP, timeouts: { registration: '5s' } });
-    expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'never_registered', attempt: 1 });
+    expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'never_registered', message: expect.stringContaining('5s'), attempt: 1 });
   },
 
   'a runner killed for memory: failed/oom_killed, not tried again': async (world) => {

@@ -110,7 +110,7 @@ describe('podView', () => {
   });
 
   const at = (seconds: number): string => new Date(Date.parse(NOW) + seconds * 1_000).toISOString();
-  const probed = (kind: string, ready: boolean): V1Pod => pod({ phase: 'Running', ...runnerIs(running, { started: true, ready }) }, { metadata: { annotations: { 'holdfast.dev/probes': kind } } });
+  const probed = (kind: string, ready: boolean, more: Json = {}): V1Pod => pod({ phase: 'Running', ...runnerIs(running, { started: true, ready }) }, { metadata: { annotations: { 'holdfast.dev/probes': kind }, ...more } });
 
   test('a runner that stays not ready from its start has had a job for that long: 1.5 s make it sure', () => {
     const first = podView(probed('runner', false), NOW);
@@ -132,6 +132,19 @@ describe('podView', () => {
   test('a runner that takes one job only does not come back from it', () => {
     const busy = podView(probed('one-job-runner', false), at(1), podView(probed('one-job-runner', true), NOW));
     expect(podView(probed('one-job-runner', true), at(2), busy)).toMatchObject({ online: true, busy: true });
+  });
+
+  test.each<[string, PodView['online'], boolean, boolean | undefined, boolean | undefined]>([
+    ['never online', false, false, false, false],
+    ['online, and idle', true, true, true, false],
+    ['online, and busy', true, false, true, true],
+    ['not seen before, and idle', undefined, true, true, false],
+    ['not seen before: it does not tell', undefined, false, undefined, undefined],
+  ])('a terminating pod has started up by the kubelet’s word alone: %s', (_, before, ready, online, busy) => {
+    const terminating = probed('runner', ready, { deletionTimestamp: at(30) });
+    const previous = before === undefined ? undefined : { ...podView(probed('runner', true), NOW), online: before, busy: false };
+    const view = podView(terminating, at(1), previous);
+    expect([view.online, view.busy]).toEqual([online, busy]);
   });
 
   test('a plain command tells that it runs, and nothing of jobs', () => {

@@ -3,7 +3,6 @@ import { describeWithLab } from '../support/lab.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
-import { ciEventSignal } from '../../workflows/contract.ts';
 
 await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -198,22 +197,6 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft();
   });
 
-  test('a job event makes a silent pod busy; events about others and late ones change nothing', async () => {
-    compute.probes = false;
-    const run = await world.start();
-    const pod = await run.pod();
-    compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Registering', (status) => status.phase === 'Registering');
-    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 1, runnerName: 'somebody-else' });
-    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' });
-    expect(await run.reaches('Busy', (status) => status.phase === 'Busy')).toMatchObject({ job: 'build (42)' });
-    ci.forget(runnerName);
-    await run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
-    compute.end(pod, 0);
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded', unregisterAttempts: 0 });
-    expectNothingLeft();
-  });
-
   test('the job timeout ends a runner by graceful stop; extendDeadline moves it', async () => {
     const run = await world.start({ timeouts: { jobTimeout: '700ms' } });
     const pod = await run.pod();
@@ -253,41 +236,6 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft();
   });
 
-  test('a job that came and went within one workflow task is no idle timeout', async () => {
-    const run = await world.start({ ephemeral: false });
-    const pod = await run.pod();
-    compute.start(pod);
-    const { podUid = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
-    // While no worker runs the signals gather, and the next one takes them in one task.
-    await world.suspend();
-    await run.handle.signal('podState', { uid: podUid, state: 'busy' });
-    await run.handle.signal('podState', { uid: podUid, state: 'idle' });
-    await world.resume();
-    expect(await run.status()).toMatchObject({ phase: 'Idle' });
-    expect((await run.status()).cancel).toBeUndefined();
-    await run.handle.signal('cancel');
-    await run.result();
-  });
-
-  test('an idle runner is asked once more before it goes: a job that its probe had not told of yet is let finish', async () => {
-    const run = await world.start({ ephemeral: false, intervals: { idleConfirm: '2s' } });
-    const pod = await run.pod();
-    compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
-    ci.connect(runnerName);
-    await run.handle.executeUpdate('drain', { args: [{ reason: 'scale-down' }] });
-    await run.reaches('its registration gone', () => ci.count('remove') === 1);
-    // GitHub has said 204, and the job that it gave away in the same moment begins to show.
-    compute.muted = true;
-    compute.startJob(pod);
-    await run.reaches('a second look', ({ waitsFor }) => waitsFor?.includes('a job is running') === true);
-    expect(compute.deletions).toEqual([]);
-    compute.muted = false;
-    compute.endJob(pod);
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
-    expectNothingLeft();
-  });
-
   test('an idle timeout drains the runner', async () => {
     const run = await world.start({ timeouts: { idle: '200ms' } });
     compute.start(await run.pod());
@@ -305,31 +253,4 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start({ credential: 'nope' });
     await expect(run.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: 'Invalid input: credential: unknown credential "nope": the worker\'s config names default' } });
   });
-
-  test('with every event and signal lost, the waits’ own re-sync reaches the same end', async () => {
-    compute.muted = true;
-    const run = await world.start({ intervals: { resync: '1s' } });
-    const pod = await run.pod();
-    compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
-    ci.forget(runnerName);
-    compute.end(pod, 0);
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
-    expectNothingLeft();
-  });
-
-  test('what vanished while no worker watched is found by the next one', async () => {
-    const run = await world.start();
-    const pod = await run.pod();
-    compute.start(pod);
-    await run.reaches('Idle', (status) => status.phase === 'Idle');
-    await world.suspend();
-    compute.vanish(pod);
-    await world.resume();
-    await run.reaches('the second runner', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod);
-    await run.handle.signal('cancel');
-    await run.result();
-    expectNothingLeft();
-  });
-
 });

@@ -121,7 +121,12 @@ function plainReason(reason: string | undefined): boolean {
 function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
   const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
   if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
-  const online = runner?.state?.running !== undefined && runner.started === true;
+  const started = runner?.state?.running !== undefined && runner.started === true;
+  // The kubelet calls every startup probe of a terminating pod a success, whatever it answers:
+  // https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/kubelet/prober/worker.go (doProbe)
+  const trusted = pod.metadata?.deletionTimestamp === undefined || previous?.online === true || runner?.ready === true;
+  if (started && !trusted) return previous?.online === false ? { online: false, busy: false } : {};
+  const online = started;
   if (told === COMMAND_PROBES) return { online };
   if (!online) return { online, busy: false };
   if (told === ONE_JOB_PROBES && previous?.busy === true) return { online, busy: true };
