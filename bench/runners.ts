@@ -31,7 +31,7 @@ export async function startRunners(world: World, count: number, options: StartOp
 export async function startRunner(world: World, number: number, { intervals }: StartOptions = {}): Promise<StartedRunner> {
   const name = `runner-${number}`;
   const workflowId = `${world.taskQueue}-${name}`;
-  const input: RunnerInput = { name, organization: ORGANIZATION, image: 'runner', ...(intervals && { intervals }) };
+  const input: RunnerInput = { name, organization: ORGANIZATION, ...(intervals && { intervals }) };
   await world.client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue: world.taskQueue, args: [input] });
   return { workflowId, name, acceptedAt: Date.now() };
 }

@@ -89,6 +89,9 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
       HOLDFAST_COMPUTE: 'kubernetes',
       HOLDFAST_KUBECONFIG: kubernetes.kubeconfig,
       HOLDFAST_KUBERNETES_NAMESPACE: id,
+      // KWOK starts no container: the agent plays the supervisor, too.
+      HOLDFAST_SUPERVISOR_IMAGE: 'supervisor',
+      HOLDFAST_RUNNER_COMMAND: 'run.sh',
       HOLDFAST_GITHUB_URL: simulator.client.url,
       HOLDFAST_GITHUB_TOKEN: 'ghp_simulator',
       HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',

@@ -1,6 +1,6 @@
 /**
  * What KWOK does to the fake nodes and their pods: a pod is Running as soon as it is scheduled, and never ends by itself (the
- * benchmark ends it by patching its status); a deleted pod goes at once. After KWOK's own "fast" stages
+ * benchmark ends it by patching its status; it also plays the probes of a pod under the supervisor); a deleted pod goes at once. After KWOK's own "fast" stages
  * (sigs.k8s.io/kwok v0.7.0, kustomize/stage), which look at podIP so that a pod ended by others is not made Running again.
  */
 export const KWOK_STAGES = `
@@ -41,6 +41,8 @@ spec:
   next:
     statusTemplate: |
       {{ $now := Now }}
+      {{ $annotations := or .metadata.annotations dict }}
+      {{ $up := not (hasKey $annotations "holdfast.dev/probes") }}
       conditions:
       - {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized}
       - {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Ready}
@@ -49,8 +51,8 @@ spec:
       {{ range .spec.containers }}
       - image: {{ .image | Quote }}
         name: {{ .name | Quote }}
-        ready: true
-        started: true
+        ready: {{ $up }}
+        started: {{ $up }}
         restartCount: 0
         state: {running: {startedAt: {{ $now | Quote }}}}
       {{ end }}

@@ -1,6 +1,7 @@
 /**
  * The kubelet that KWOK is not: where a fake node says that a pod runs, this process plays the runner in it. 0.3 s later the runner
- * connects to the simulator with what the pod's Secret holds; when its job is over, the pod's container is terminated with exit code 0.
+ * connects to the simulator with what the pod's Secret holds, and its probes tell so; when its job is over, the pod's container is
+ * terminated with exit code 0.
  * A process of its own, so that its work is not charged to the worker. Forked by the benchmark.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,12 +19,18 @@ import type { AgentMessage, EndAll, KwokAgentOptions, PodStep } from './kwokAgen
 /** Status patches under way at once while many containers are ended together. */
 const END_CONCURRENCY = 32;
 
+/** The supervisor's probes: activities/compute/kubernetes/supervision.ts. */
+const PROBE_PERIOD_MS = 1_000;
+const CONTAINER = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', restartCount: 0 };
+/** What the supervisor writes after a job: docs/supervisor.md. */
+const RECORD = '{"exitCode":0,"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"done"}';
+
 class KwokAgent {
   readonly #options: KwokAgentOptions;
   readonly #api: ApiServer;
   readonly #core: CoreV1Api;
   readonly #fleet: Fleet;
-  readonly #pods = new Map<string, { view: PodView; runner?: SimulatedRunner; ended: boolean }>();
+  readonly #pods = new Map<string, { view: PodView; runner?: SimulatedRunner; ended: boolean; ready?: boolean }>();
 
   constructor(options: KwokAgentOptions) {
     const kubeConfig = loadKubeConfig({ path: options.kubeconfig });
@@ -79,8 +86,14 @@ class KwokAgent {
     const secret = await this.#api.call<V1Secret>({ verb: 'get', resource: 'secrets', path: `/api/v1/namespaces/${this.#options.namespace}/secrets/${view.name}` });
     const env = Object.fromEntries(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
     const runner = this.#fleet.start(env, {
-      onOnline: () => this.#step('online', view),
-      onJobStart: () => this.#step('jobStarted', view),
+      onOnline: () => {
+        this.#step('online', view);
+        this.#probe(view, true);
+      },
+      onJobStart: () => {
+        this.#step('jobStarted', view);
+        this.#probe(view, false);
+      },
       onJobEnd: () => this.#step('jobFinished', view),
     });
     pod.runner = runner;
@@ -90,17 +103,33 @@ class KwokAgent {
     if (end !== 'stopped' && this.#pods.has(view.name)) await this.#exit(view);
   }
 
+  /** As the kubelet reports what a probe tells, which it asks once a second; only of a pod that has probes. */
+  #probe(view: PodView, ready: boolean): void {
+    const pod = this.#pods.get(view.name);
+    if (pod === undefined || view.online === undefined) return;
+    pod.ready = ready;
+    const report = async (): Promise<void> => {
+      await delay(Math.random() * PROBE_PERIOD_MS);
+      // Over before it was seen, as short jobs are.
+      if (pod.ended || pod.ready !== ready || !this.#pods.has(view.name)) return;
+      await this.#patch(view, { status: { containerStatuses: [{ ...CONTAINER, ready, started: true, state: { running: { startedAt: new Date(view.startedAt ?? Date.now()) } } }] } });
+    };
+    report().catch((error: unknown) => (this.#pods.has(view.name) ? fail(`the probes of ${view.name}: ${String(error)}`) : undefined));
+  }
+
+  async #patch({ name }: PodView, body: object): Promise<void> {
+    await this.#core.patchNamespacedPodStatus({ name, namespace: this.#options.namespace, body }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+  }
+
   /** As the kubelet reports a container that exited with 0. */
   async #exit(view: PodView): Promise<void> {
     const pod = this.#pods.get(view.name);
     if (pod === undefined || pod.ended) return;
     pod.ended = true;
-    const { namespace } = this.#options;
     const finishedAt = new Date(Math.floor(Date.now() / 1000) * 1000);
-    const terminated = { exitCode: 0, reason: 'Completed', startedAt: new Date(view.startedAt ?? finishedAt), finishedAt };
-    const container = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', ready: false, started: false, restartCount: 0, state: { terminated } };
-    const body = { status: { phase: 'Succeeded', containerStatuses: [container] } };
-    await this.#core.patchNamespacedPodStatus({ name: view.name, namespace, body }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+    const message = view.online === undefined ? {} : { message: RECORD };
+    const terminated = { exitCode: 0, reason: 'Completed', startedAt: new Date(view.startedAt ?? finishedAt), finishedAt, ...message };
+    await this.#patch(view, { status: { phase: 'Succeeded', containerStatuses: [{ ...CONTAINER, ready: false, started: false, state: { terminated } }] } });
     this.#step('exited', view);
   }
 
