@@ -19,7 +19,7 @@ export const lifecycle: WorldBenchmark = {
   figures: {
     events: { unit: 'events', what: 'events in the workflow history', budget: { kind: 'max', limit: 45 } },
     bytes: { unit: 'bytes', what: 'size of the workflow history', budget: { kind: 'max', limit: 25 * 1024 } },
-    githubRequests: { unit: 'requests', what: 'to the CI server', budget: { kind: 'max', limit: 4, note: '2 once the supervisor tells when a runner is online and busy' } },
+    githubRequests: { unit: 'requests', what: 'to the CI server', budget: { kind: 'max', limit: 2 } },
     kubernetesRequests: { unit: 'requests', what: 'to the Kubernetes API, without the shared watch', budget: { kind: 'max', limit: 5 }, compare: 'actions-runner-controller: 13.6 to 16.6 for each job' },
   },
 
