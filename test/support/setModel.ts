@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import type { RunnerPhase } from '../../workflows/contract.ts';
+import { decideSet } from '../../workflows/setDecision.ts';
+import type { JobEvent, RunnerSetInput } from '../../workflows/setContract.ts';
+import { parseRunnerSetInput, type SetSpec } from '../../workflows/setInput.ts';
+import { freshSuffix, runnerWorkflowId } from '../../workflows/setRunnerNames.ts';
+import { SetState } from '../../workflows/setState.ts';
+
+interface ModelRunner {
+  readonly workflowId: string;
+  readonly name: string;
+  readonly generation: string;
+  readonly ephemeral: boolean;
+  readonly startedAt: number;
+  phase: 'Provisioning' | 'Idle' | 'Busy' | 'Draining';
+  job?: number;
+  ranJob: boolean;
+}
+
+export interface ModelDrain {
+  readonly workflowId: string;
+  readonly why: string;
+  readonly phase: ModelRunner['phase'];
+  readonly held: boolean;
+  readonly at: number;
+  readonly lastScaleUpAt: number;
+}
+
+export const hash = (template: unknown): string => createHash('sha256').update(JSON.stringify(template)).digest('hex').slice(0, 10);
+
+export function setSpec(input: Partial<RunnerSetInput> = {}): SetSpec {
+  const full = { name: 'linux', template: { organization: 'acme' }, ...(input.replicas === undefined ? { minIdle: 0, max: 10 } : {}), ...input };
+  const parsed = parseRunnerSetInput(full, { hash, checkSchedule: () => undefined });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  const { runner: _runner, ...spec } = parsed.spec;
+  return spec;
+}
+
+/** A set's decisions in a world in memory: what a set asks for happens, and everything else when the test says. */
+export class SetModel {
+  now = 1_000_000;
+  input: RunnerSetInput;
+  state: SetState;
+  readonly runners = new Map<string, ModelRunner>();
+  readonly drains: ModelDrain[] = [];
+  readonly queue: number[] = [];
+  /** Events that the CI server has sent and that have not arrived. */
+  readonly mail: JobEvent[] = [];
+  #jobs = 0;
+  #seed = 1;
+  /** Continue as new at every step. */
+  renews = false;
+
+  constructor(input: RunnerSetInput) {
+    this.input = input;
+    this.state = SetState.begin(setSpec(input), input, {}, this.now);
+    this.step();
+  }
+
+  /** Time passes, and the set does what it then decides, until it has nothing to do. */
+  step(ms = 3_000): void {
+    this.now += ms;
+    for (let round = 0; round < 50; round++) {
+      if (this.renews) this.state = SetState.resume(JSON.parse(JSON.stringify(this.state.carry())));
+      this.state.settle(this.now);
+      const decision = decideSet(this.state, this.now);
+      if (decision.list) this.#list();
+      else if (decision.look) {
+        this.state.looking(this.now);
+        this.state.notLooked('not in this world');
+      } else if (decision.start > 0) this.#start(decision.start);
+      else if (decision.drain.length > 0) this.#drain(decision.drain);
+      else return;
+    }
+    throw new Error('the set does not come to rest');
+  }
+
+  /** The set's own clock rings, until this much time has passed. */
+  pass(ms: number): void {
+    const until = this.now + ms;
+    while (this.now < until) {
+      const { wakeAt } = decideSet(this.state, this.now);
+      this.step(Math.max(1, Math.min(wakeAt, until) - this.now));
+    }
+  }
+
+  declare(change: Partial<RunnerSetInput>): void {
+    const { replicas, minIdle, max, ...rest } = { ...this.input, ...change };
+    const scale = change.max !== undefined || (replicas === undefined) ? { minIdle: minIdle ?? 0, max: max ?? 0 } : { replicas };
+    this.input = { ...rest, ...scale };
+    this.state.declare(setSpec(this.input), this.input, {}, this.now);
+  }
+
+  queueJob(): void {
+    const jobId = ++this.#jobs;
+    this.queue.push(jobId);
+    this.#send('queued', jobId);
+  }
+
+  deliver(event: JobEvent): void {
+    this.state.jobEvents([event], this.now);
+  }
+
+  comeUp(runner: ModelRunner): void {
+    if (runner.phase !== 'Provisioning') return;
+    runner.phase = 'Idle';
+    this.state.online({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
+  }
+
+  takeJob(runner: ModelRunner): void {
+    if (runner.phase !== 'Idle') return;
+    const job = this.queue.shift();
+    if (job === undefined) return;
+    Object.assign(runner, { phase: 'Busy', job, ranJob: true });
+    this.#send('in_progress', job, runner.name);
+  }
+
+  finishJob(runner: ModelRunner): void {
+    if (runner.job === undefined) return;
+    this.#send('completed', runner.job, runner.name);
+    delete runner.job;
+    if (runner.ephemeral || runner.phase === 'Draining') this.end(runner);
+    else runner.phase = 'Idle';
+  }
+
+  end(runner: ModelRunner, cause?: 'never_registered'): void {
+    this.runners.delete(runner.workflowId);
+    const wasOnline = runner.phase !== 'Provisioning';
+    const outcome = cause === undefined ? 'succeeded' : 'errored';
+    this.state.ended({ workflowId: runner.workflowId, runnerName: runner.name, outcome, wasOnline, ranJob: runner.ranJob, ...(cause === undefined ? {} : { cause }) }, this.now);
+  }
+
+  /** How many runners there are in truth, by what they do. */
+  count(phase?: ModelRunner['phase']): number {
+    return [...this.runners.values()].filter((runner) => phase === undefined || runner.phase === phase).length;
+  }
+
+  pick(index: number): ModelRunner | undefined {
+    return [...this.runners.values()][index % Math.max(1, this.runners.size)];
+  }
+
+  #send(action: JobEvent['action'], jobId: number, runnerName?: string): void {
+    this.mail.push({ action, jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: this.now, ...(runnerName === undefined ? {} : { runnerName }) });
+  }
+
+  #random = (): number => {
+    this.#seed = (this.#seed * 48_271) % 2_147_483_647;
+    return this.#seed / 2_147_483_647;
+  };
+
+  #list(): void {
+    const phaseOf = ({ phase }: ModelRunner): RunnerPhase => phase;
+    this.state.listed([...this.runners.values()].map((one) => ({ workflowId: one.workflowId, runnerName: one.name, phase: phaseOf(one), startedAt: one.startedAt, generation: one.generation, ephemeral: one.ephemeral })), this.now, this.now);
+  }
+
+  #start(count: number): void {
+    const { name, generation, ephemeral } = this.state.facts.spec;
+    const started = Array.from({ length: count }, () => ({ workflowId: runnerWorkflowId(name, freshSuffix(this.#random)) }));
+    this.state.starting(started, this.now);
+    for (const { workflowId } of started) {
+      this.runners.set(workflowId, { workflowId, name: `${workflowId.slice('runner-'.length)}-0a1b2`, generation, ephemeral, startedAt: this.now, phase: 'Provisioning', ranJob: false });
+    }
+  }
+
+  #drain(drains: readonly { workflowId: string; why: string }[]): void {
+    for (const { workflowId, why } of drains) {
+      const runner = this.runners.get(workflowId);
+      const known = this.state.runners.get(workflowId);
+      if (runner === undefined || known === undefined) throw new Error(`${workflowId} is to be drained and does not exist`);
+      this.drains.push({ workflowId, why, phase: runner.phase, held: this.state.isHeld(known), at: this.now, lastScaleUpAt: this.state.facts.lastScaleUpAt });
+      this.state.draining([workflowId], [], this.now);
+      if (runner.phase !== 'Busy') this.end(runner);
+      else runner.phase = 'Draining';
+    }
+  }
+}

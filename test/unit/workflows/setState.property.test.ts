@@ -1,0 +1,130 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { SetModel } from '../../support/setModel.ts';
+
+type Touch = { kind: 'hold' | 'release' | 'online' | 'take' | 'finish' | 'lose' | 'fail'; which: number };
+type Command =
+  | Touch
+  | { kind: 'scale'; minIdle: number; max: number; replicas: number }
+  | { kind: 'template'; labels: number }
+  | { kind: 'deliver' | 'redeliver' | 'losePost'; which: number }
+  | { kind: 'queue' | 'pause' | 'resume' | 'nothing' }
+  | { kind: 'wait'; ms: number };
+
+const which = fc.nat(1_000);
+const command: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant<Command>({ kind: 'queue' }) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom('online', 'take', 'finish'), which }) as fc.Arbitrary<Command> },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('deliver'), which }) as fc.Arbitrary<Command> },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('redeliver', 'losePost', 'lose', 'fail', 'hold', 'release'), which }) as fc.Arbitrary<Command> },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('scale'), minIdle: fc.nat(4), max: fc.integer({ min: 4, max: 12 }), replicas: fc.integer({ min: 1, max: 8 }) }) as fc.Arbitrary<Command> },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('template'), labels: fc.nat(3) }) as fc.Arbitrary<Command> },
+  { weight: 1, arbitrary: fc.constantFrom<Command>({ kind: 'pause' }, { kind: 'resume' }, { kind: 'resume' }, { kind: 'nothing' }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait'), ms: fc.integer({ min: 3_000, max: 900_000 }) }) as fc.Arbitrary<Command> },
+);
+
+/** Everything that the test may do to the world; the set reacts in {@link SetModel.step}. */
+function apply(model: SetModel, step: Command, fixed: boolean, history: { total: number }): void {
+  switch (step.kind) {
+    case 'scale':
+      return model.declare(fixed ? { replicas: step.replicas } : { minIdle: step.minIdle, max: step.max });
+    case 'template':
+      return model.declare({ template: { ...model.input.template, labels: [`v${step.labels}`] } });
+    case 'queue':
+      history.total++;
+      return model.queueJob();
+    case 'pause':
+      return model.state.pause('by the test');
+    case 'resume':
+      return model.state.resume();
+    case 'wait':
+      return model.pass(step.ms);
+    case 'nothing':
+      return undefined;
+    case 'deliver': {
+      const [event] = model.mail.splice(step.which % Math.max(1, model.mail.length), 1);
+      return event && model.deliver(event);
+    }
+    case 'redeliver': {
+      const event = model.mail[step.which % Math.max(1, model.mail.length)];
+      return event && model.deliver(event);
+    }
+    case 'losePost':
+      // Without a look at the CI server nothing stands in for the news that a job waits, or is over.
+      if (model.mail[0]?.action === 'in_progress') model.mail.splice(0, 1);
+      return undefined;
+    case 'hold':
+    case 'release':
+    case 'online':
+    case 'take':
+    case 'finish':
+    case 'lose':
+    case 'fail':
+      return touch(model, step);
+  }
+}
+
+function touch(model: SetModel, step: Touch): void {
+  const runner = model.pick(step.which);
+  if (runner === undefined) return;
+  if (step.kind === 'online') model.comeUp(runner);
+  else if (step.kind === 'take') model.takeJob(runner);
+  else if (step.kind === 'finish') model.finishJob(runner);
+  else if (step.kind === 'hold' || step.kind === 'release') model.state.hold(runner.workflowId, step.kind === 'release');
+  else if (step.kind === 'fail' && runner.phase === 'Provisioning') model.end(runner, 'never_registered');
+  else if (step.kind === 'lose' && runner.job === undefined) model.end(runner);
+}
+
+/** The commands stop; the world goes on: events arrive, runners come up, take what is queued, and finish it. */
+function quieten(model: SetModel): void {
+  model.state.resume();
+  for (const held of model.state.facts.holds) model.state.hold(held, true);
+  for (let round = 0; round < 60; round++) {
+    for (const event of model.mail.splice(0)) model.deliver(event);
+    for (const runner of model.runners.values()) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.takeJob(runner);
+    for (const event of model.mail.splice(0)) model.deliver(event);
+    for (const runner of model.runners.values()) model.finishJob(runner);
+    model.pass(60_000);
+  }
+}
+
+describe('a set under a random life', () => {
+  for (const { title, fixed, ephemeral } of [
+    { title: 'ephemeral runners that follow demand', fixed: false, ephemeral: true },
+    { title: 'static runners that follow demand', fixed: false, ephemeral: false },
+    { title: 'a fixed number of ephemeral runners', fixed: true, ephemeral: true },
+    { title: 'a fixed number of static runners', fixed: true, ephemeral: false },
+  ]) {
+    test(`${title}: no busy and no held runner is scaled down, the bounds hold, and it comes to rest where it should`, () => {
+      fc.assert(
+        fc.property(fc.array(command, { minLength: 5, maxLength: 60 }), fc.boolean(), (commands, renews) => {
+          const scale = fixed ? { replicas: 3 } : { minIdle: 1, max: 6 };
+          const model = new SetModel({ name: 'linux', template: { organization: 'acme', ephemeral }, ...scale });
+          model.renews = renews;
+          const history = { total: 0 };
+          for (const step of commands) {
+            apply(model, step, fixed, history);
+            model.step();
+            const { max = model.input.replicas ?? 0 } = model.input;
+            expect(model.state.facts.desired).toBeLessThanOrEqual(max);
+          }
+          for (const drain of model.drains) {
+            expect(drain.held).toBe(false);
+            if (drain.why === 'the template has changed') continue;
+            expect(drain.phase).toBe('Idle');
+            expect(drain.at).toBeGreaterThanOrEqual(drain.lastScaleUpAt + 600_000);
+          }
+          quieten(model);
+          expect(model.queue).toEqual([]);
+          const wanted = fixed ? model.input.replicas : model.input.minIdle;
+          expect({ desired: model.state.facts.desired, runners: model.count(), known: model.state.runners.all().length }).toEqual({ desired: wanted, runners: wanted, known: wanted });
+          expect([...model.runners.values()].map(({ generation }) => generation)).toEqual(Array.from({ length: wanted ?? 0 }, () => model.state.facts.spec.generation));
+          expect(model.state.demand()).toEqual({ queued: 0, assigned: 0 });
+          expect(model.state.jobs.completedTotal).toBe(history.total);
+        }),
+        { numRuns: 250 },
+      );
+    });
+  }
+});

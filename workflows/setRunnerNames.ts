@@ -1,0 +1,35 @@
+/** How the runners of a set are called, so that each can be told from its name at the CI server. */
+
+/** A suffix is as long as this; a set's name may have 39 characters, because a runner's name has 50 before its own suffix. */
+const SUFFIX = 10;
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+/** Longest name of a set. */
+export const MAX_SET_NAME = 39;
+
+/** A fresh suffix: 36^10 of them, so that none meets an earlier runner's workflow id. @param random - 0 to 1, the workflow's own */
+export function freshSuffix(random: () => number): string {
+  return Array.from({ length: SUFFIX }, () => ALPHABET[Math.floor(random() * ALPHABET.length)] ?? 'a').join('');
+}
+
+/** `runner-<set>-<suffix>`. */
+export function runnerWorkflowId(set: string, suffix: string): string {
+  return `runner-${set}-${suffix}`;
+}
+
+/**
+ * The workflow of a runner of this set, from its name at the CI server: `<set>-<suffix>-<5 hex digits>`, with `-r2` and so on after a
+ * replacement. `undefined`: not one of this set's.
+ */
+export function workflowIdOfRunner(set: string, runnerName: string): string | undefined {
+  if (!runnerName.startsWith(`${set}-`)) return undefined;
+  const [, suffix] = /^([a-z0-9]{10})-[0-9a-f]{5}(?:-r\d+)?$/.exec(runnerName.slice(set.length + 1)) ?? [];
+  return suffix === undefined ? undefined : runnerWorkflowId(set, suffix);
+}
+
+/** The suffix of a runner's workflow id, if it is one that this set has started: one that somebody else started by hand is not its to touch. */
+export function suffixOf(set: string, workflowId: string): string | undefined {
+  const prefix = runnerWorkflowId(set, '');
+  const suffix = workflowId.slice(prefix.length);
+  return workflowId.startsWith(prefix) && /^[a-z0-9]{10}$/.test(suffix) ? suffix : undefined;
+}

@@ -1,0 +1,32 @@
+/** How many runners a set wants. Pure. */
+import type { SetScale } from './setContract.ts';
+
+/** A validated {@link SetScale}. */
+export type ScaleBounds = { readonly kind: 'fixed'; readonly replicas: number } | { readonly kind: 'elastic'; readonly minIdle: number; readonly max: number };
+
+/** What asks for runners. */
+export interface Asking {
+  readonly queued: number;
+  readonly assigned: number;
+  /** Of the queued ones, those that the last look at the CI server found queued: no runner that is busy now has one of them. */
+  readonly confirmedQueued: number;
+  readonly busyRunners: number;
+}
+
+export function toBounds({ replicas, minIdle = 0, max = 0 }: SetScale): ScaleBounds {
+  return replicas === undefined ? { kind: 'elastic', minIdle, max } : { kind: 'fixed', replicas };
+}
+
+/** Least and most runners of these bounds. */
+export function leastAndMost(bounds: ScaleBounds): { min: number; max: number } {
+  return bounds.kind === 'fixed' ? { min: bounds.replicas, max: bounds.replicas } : { min: bounds.minIdle, max: bounds.max };
+}
+
+/**
+ * Idle runners kept ready, and one for each job that is queued or assigned, up to the bound. Runners that are busy with jobs of which no
+ * event has told count as well, so that the ones kept ready are idle ones.
+ */
+export function desiredSize(bounds: ScaleBounds, { queued, assigned, confirmedQueued, busyRunners }: Asking): number {
+  if (bounds.kind === 'fixed') return bounds.replicas;
+  return Math.min(bounds.max, bounds.minIdle + Math.max(queued + assigned, busyRunners + confirmedQueued));
+}

@@ -1,0 +1,265 @@
+/** All that a set knows, what each piece of news changes in it, and what follows from it. No Temporal here: it is tested as it is. */
+import type { CiJobs } from '../activities/ports.ts';
+import type { JobEvent, RunnerEndedNews, RunnerNews, RunnerSetInput } from './setContract.ts';
+import { HEALTHY, afterEnd, afterFailure, afterOnline, type SetHealth } from './setHealth.ts';
+import type { SetSpec } from './setInput.ts';
+import { SetJobs, type CarriedJobs } from './setJobs.ts';
+import { suffixOf, workflowIdOfRunner } from './setRunnerNames.ts';
+import { SetRunners, type CarriedRunners, type ListedRunner, type SetRunner } from './setRunners.ts';
+import { desiredSize, type ScaleBounds } from './setScale.ts';
+
+/** The schedule that holds now, by its index, and when that has to be asked again (ms since the epoch). */
+export interface ScheduleNow {
+  readonly index?: number;
+  readonly until?: number;
+}
+
+/** What {@link SetState} keeps besides runners and jobs; plain data, all of it carried over. */
+export interface SetFacts {
+  spec: SetSpec;
+  declaration: RunnerSetInput;
+  schedule: ScheduleNow;
+  health: SetHealth;
+  holds: string[];
+  /** An operator's reason to start no runner. */
+  pausedBy?: string;
+  /** The set ends when its runners have. */
+  ending?: string;
+  desired: number;
+  /** When `desired` last rose (ms since the epoch). */
+  lastScaleUpAt: number;
+  /** When the runners were last read from visibility. */
+  listedAt?: number;
+  /** When the last look at the jobs of the CI server began, and the last that had an answer. */
+  lookAskedAt?: number;
+  lookedAt?: number;
+  /** Why the last look had no answer; `unsupported`: the CI server has no such look. */
+  lookFailure?: string;
+  /** Ephemeral runners that ended with a job of which no event has told, and when. */
+  guards: [string, number][];
+}
+
+export interface CarriedSet {
+  readonly facts: SetFacts;
+  readonly jobs: CarriedJobs;
+  readonly runners: CarriedRunners;
+}
+
+export class SetState {
+  readonly facts: SetFacts;
+  readonly jobs: SetJobs;
+  readonly runners: SetRunners;
+
+  private constructor(facts: SetFacts, jobs: SetJobs, runners: SetRunners) {
+    this.facts = facts;
+    this.jobs = jobs;
+    this.runners = runners;
+  }
+
+  static begin(spec: SetSpec, declaration: RunnerSetInput, schedule: ScheduleNow, now: number): SetState {
+    const facts: SetFacts = { spec, declaration, schedule, health: HEALTHY, holds: [], desired: 0, lastScaleUpAt: now, guards: [] };
+    const state = new SetState(facts, new SetJobs(), new SetRunners(spec.name));
+    state.declare(spec, declaration, schedule, now);
+    return state;
+  }
+
+  static resume({ facts, jobs, runners }: CarriedSet): SetState {
+    return new SetState(facts, new SetJobs(jobs), new SetRunners(facts.spec.name, runners));
+  }
+
+  carry(): CarriedSet {
+    return { facts: this.facts, jobs: this.jobs.carry(), runners: this.runners.carry() };
+  }
+
+  // ---------------------------------------------------------------------------------------------------- news
+
+  /** Another declaration. A template that differs starts with a clean slate. */
+  declare(spec: SetSpec, declaration: RunnerSetInput, schedule: ScheduleNow, now: number): void {
+    const { facts } = this;
+    if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
+    Object.assign(facts, { spec, declaration, schedule });
+    delete facts.lookAskedAt;
+    if (spec.holds !== undefined) facts.holds = [...spec.holds];
+    if (spec.paused === true) facts.pausedBy ??= '';
+    if (spec.paused === false) delete facts.pausedBy;
+    this.settle(now);
+  }
+
+  reschedule(schedule: ScheduleNow, now: number): void {
+    this.facts.schedule = schedule;
+    this.settle(now);
+  }
+
+  pause(reason: string): void {
+    this.facts.pausedBy = reason;
+  }
+
+  /** An operator's word closes the breaker, too. */
+  resume(): void {
+    delete this.facts.pausedBy;
+    this.facts.health = HEALTHY;
+  }
+
+  hold(nameOrId: string, release: boolean): void {
+    const others = this.facts.holds.filter((held) => held !== nameOrId && this.runners.find(held)?.workflowId !== (this.runners.find(nameOrId)?.workflowId ?? ''));
+    this.facts.holds = release ? others : [...others, nameOrId];
+  }
+
+  end(reason: string, now: number): void {
+    this.facts.ending ??= reason;
+    // Whether nothing is left is for a list taken from now on to say.
+    delete this.facts.listedAt;
+    this.settle(now);
+  }
+
+  jobEvents(events: readonly JobEvent[], now: number): void {
+    for (const event of events) this.#jobEvent(event, now);
+    this.settle(now);
+  }
+
+  #jobEvent(event: JobEvent, now: number): void {
+    const job = this.jobs.take(event, now);
+    const name = event.runnerName;
+    const workflowId = name === undefined ? undefined : workflowIdOfRunner(this.facts.spec.name, name);
+    if (name === undefined || workflowId === undefined) return;
+    const runner = this.runners.get(workflowId);
+    if (runner === undefined) {
+      // It has ended: its place is accounted for, and its job is over. Before the first list nobody knows.
+      this.facts.guards = this.facts.guards.filter(([id]) => id !== workflowId);
+      if (this.facts.listedAt !== undefined && job?.state === 'assigned') this.jobs.runnerEnded((other) => other === name, now);
+      return;
+    }
+    Object.assign(runner, { runnerName: name, jobSeen: true });
+    if (runner.state === 'draining') return;
+    if (job?.state === 'assigned' || runner.ephemeral || this.jobs.assignedTo(name)) runner.state = 'busy';
+    else if (event.action === 'completed' && runner.state === 'busy') runner.state = 'idle';
+  }
+
+  online({ workflowId, runnerName }: RunnerNews, now: number): void {
+    const runner = this.runners.get(workflowId);
+    if (runner === undefined) {
+      // One that this set has not started, or has lost sight of: the list will tell.
+      if (suffixOf(this.facts.spec.name, workflowId) !== undefined && !this.runners.hasEnded(workflowId)) delete this.facts.listedAt;
+      return;
+    }
+    if (runnerName !== undefined) runner.runnerName = runnerName;
+    if (runner.state === 'starting') runner.state = runnerName !== undefined && this.jobs.assignedTo(runnerName) ? 'busy' : 'idle';
+    if (runner.generation === this.facts.spec.generation) this.facts.health = afterOnline(this.facts.health);
+    this.settle(now);
+  }
+
+  ended(news: RunnerEndedNews, now: number): void {
+    const { facts } = this;
+    if (suffixOf(facts.spec.name, news.workflowId) === undefined || this.runners.hasEnded(news.workflowId)) return;
+    const runner = this.runners.remove(news.workflowId, now);
+    this.#letGo(news.workflowId, news.runnerName ?? runner?.runnerName);
+    const hadJob = this.#releaseJobsOf(news.workflowId, now);
+    if (runner !== undefined && runner.generation === facts.spec.generation) facts.health = afterEnd(facts.health, news, runner.startedAt, now, facts.spec);
+    const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobSeen;
+    if (unaccounted && this.bounds.kind === 'elastic') facts.guards.push([news.workflowId, now]);
+    this.settle(now);
+  }
+
+  /** Runners were put on their way: known before they are started, so that nothing is started twice. */
+  starting(runners: readonly { workflowId: string; slot?: number }[], now: number): void {
+    const { generation, ephemeral } = this.facts.spec;
+    for (const runner of runners) this.runners.add(runner, generation, ephemeral, now);
+  }
+
+  /** Some could not even be started. */
+  notStarted(workflowIds: readonly string[], why: string, now: number): void {
+    const { facts } = this;
+    for (const workflowId of workflowIds) this.runners.remove(workflowId, now);
+    facts.health = afterFailure(facts.health, why, now, now, facts.spec);
+    this.settle(now);
+  }
+
+  draining(workflowIds: readonly string[], gone: readonly string[], now: number): void {
+    for (const workflowId of workflowIds) {
+      const runner = this.runners.get(workflowId);
+      if (runner !== undefined) runner.state = 'draining';
+    }
+    for (const workflowId of gone) this.#vanished(this.runners.get(workflowId) ?? { workflowId }, now);
+    this.settle(now);
+  }
+
+  listed(listed: readonly ListedRunner[], askedAt: number, now: number): void {
+    for (const vanished of this.runners.list(listed, askedAt, now, (name) => this.jobs.assignedTo(name))) this.#vanished(vanished, now);
+    this.facts.listedAt = askedAt;
+    this.jobs.forget(now);
+    this.settle(now);
+  }
+
+  looking(now: number): void {
+    this.facts.lookAskedAt = now;
+  }
+
+  looked(jobs: CiJobs, lookedAt: number, now: number): void {
+    const { facts } = this;
+    this.jobs.look(jobs, lookedAt, now);
+    if (jobs.complete) facts.guards = facts.guards.filter(([, endedAt]) => endedAt > lookedAt);
+    facts.lookedAt = lookedAt;
+    delete facts.lookFailure;
+    this.settle(now);
+  }
+
+  notLooked(why: string): void {
+    this.facts.lookFailure = why;
+  }
+
+  // ----------------------------------------------------------------------------------------------- what follows
+
+  get bounds(): ScaleBounds {
+    const { spec, schedule } = this.facts;
+    return spec.schedules[schedule.index ?? -1]?.bounds ?? spec.bounds;
+  }
+
+  /** Notes what the demand is now. To be called after every change. */
+  settle(now: number): void {
+    const { facts } = this;
+    facts.guards = facts.guards.filter(([, endedAt]) => endedAt + facts.spec.recreationGuardMs > now);
+    const busyRunners = this.runners.all().filter(({ state }) => state === 'busy').length;
+    const confirmedQueued = this.jobs.confirmedSince(facts.lookedAt ?? Number.POSITIVE_INFINITY);
+    const desired = facts.ending === undefined ? desiredSize(this.bounds, { ...this.demand(), busyRunners, confirmedQueued }) : 0;
+    if (desired > facts.desired) facts.lastScaleUpAt = now;
+    facts.desired = desired;
+  }
+
+  /** Jobs that ask for a place of this set. */
+  demand(): { queued: number; assigned: number } {
+    const { name } = this.facts.spec;
+    return this.jobs.count((runnerName) => {
+      const workflowId = workflowIdOfRunner(name, runnerName);
+      return workflowId === undefined || this.runners.get(workflowId)?.state === 'draining';
+    });
+  }
+
+  isHeld({ workflowId, runnerName }: { workflowId: string; runnerName?: string }): boolean {
+    return this.facts.holds.some((held) => held === workflowId || held === runnerName);
+  }
+
+  /** Places that stay empty: no more than there are jobs that the missing events may be about. */
+  guardedPlaces(): number {
+    const { guards } = this.facts;
+    if (guards.length === 0) return 0;
+    const lastEnd = Math.max(...guards.map(([, endedAt]) => endedAt));
+    return Math.max(0, Math.min(guards.length, this.demand().queued - this.jobs.confirmedSince(lastEnd)));
+  }
+
+  #releaseJobsOf(workflowId: string, now: number): boolean {
+    const { name } = this.facts.spec;
+    return this.jobs.runnerEnded((runnerName) => workflowIdOfRunner(name, runnerName) === workflowId, now);
+  }
+
+  /** Gone without a word: nobody knows what became of it. */
+  #vanished({ workflowId, runnerName }: Pick<SetRunner, 'workflowId' | 'runnerName'>, now: number): void {
+    this.runners.remove(workflowId, now);
+    this.#letGo(workflowId, runnerName);
+    this.#releaseJobsOf(workflowId, now);
+  }
+
+  /** A hold ends with its runner. */
+  #letGo(workflowId: string, runnerName: string | undefined): void {
+    this.facts.holds = this.facts.holds.filter((held) => held !== workflowId && held !== runnerName);
+  }
+}
