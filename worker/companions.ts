@@ -110,7 +110,9 @@ export class Companions {
       ...withoutUndefined(inherited),
       taskQueue: ciTaskQueue(taskQueue, queue.credential),
       maxConcurrentActivityTaskExecutions: queue.concurrency ?? 90,
-      activityTaskPollerBehavior: { type: 'autoscaling', maximum: 10 },
+      // Not autoscaling: that gives polls up while the lane is held back, and each of the queue's partitions has a quarter of the pace,
+      // used only while it is polled. Measured with 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
+      maxConcurrentActivityTaskPolls: 10,
       ...(queue.maxPerSecond !== undefined && { maxTaskQueueActivitiesPerSecond: queue.maxPerSecond }),
     };
     return Object.assign(options, { [COMPANION]: true });
