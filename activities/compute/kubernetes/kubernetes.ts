@@ -111,8 +111,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     try {
       await api.call({ verb: 'patch', resource: 'pods', path: pathOf('pods', place(namespace), name), body });
     } catch (error) {
-      // Gone already, or another UID.
-      if (apiFailure(error)?.status === 404 || apiFailure(error)?.status === 409) return;
+      const failure = apiFailure(error);
+      // Gone already, or another UID, which the API server takes for the attempt to change it.
+      if (failure?.status === 404 || (failure?.status === 422 && failure.message.includes('metadata.uid'))) return;
       throw toComputeError(error, `annotate pod ${name}`);
     }
     await delay(ANNOUNCEMENT_MS);
@@ -200,6 +201,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       try {
         const text = await api.text({ verb: 'get', resource: 'pods/log', path, query: { container: RUNNER_CONTAINER, tailLines: TAIL_LINES } });
         const bytes = Buffer.from(text);
+        if (bytes.length === 0) return undefined;
         return bytes.length <= maxBytes ? text : bytes.subarray(bytes.length - maxBytes).toString('utf8');
       } catch (error) {
         const status = apiFailure(error)?.status;

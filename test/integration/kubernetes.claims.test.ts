@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { V1Node } from '@kubernetes/client-node';
+import type { PodRequest, Supervision } from '../../activities/ports.ts';
+import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import { describeWithLab } from '../support/lab.ts';
+
+const SUPERVISION: Supervision = { watches: 'command', oneJob: true, onTerm: 'checkpoint', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 600_000 };
+
+await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernetes: true }, (lab) => {
+  let harness: KubernetesHarness;
+
+  beforeEach(async () => {
+    harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
+  });
+  afterEach(() => harness.close());
+
+  const request = (more: Partial<PodRequest> = {}): PodRequest => ({ ...harness.request(harness.newIdentity()), ...more });
+  const claims = async (): Promise<string[]> => (await harness.core.listNamespacedPersistentVolumeClaim({ namespace: harness.namespace })).items.map(({ metadata }) => metadata?.name ?? '').toSorted();
+
+  test('a life’s own claim serves all its attempts, and goes when it is told to; a named one stays', async () => {
+    const { compute } = harness;
+    const volumeClaims = [
+      { name: 'state', mountPath: '/state', storage: '1Gi', storageClass: 'nobody' },
+      { name: 'cache', mountPath: '/cache', claim: 'shared-cache', storage: '5Gi', accessModes: ['ReadWriteMany'] },
+    ];
+    const first = request({ volumeClaims });
+    await compute.createPod(first, undefined);
+    const made = await claims();
+    expect(made).toEqual([expect.stringMatching(/-state$/), 'shared-cache'].toSorted());
+    await compute.createPod({ ...first, identity: { ...first.identity, attempt: 2 } }, undefined);
+    await harness.second.createPod(request({ volumeClaims: [volumeClaims[1]!] }), undefined);
+    expect(await claims()).toEqual(made);
+    const pods = (await harness.core.listNamespacedPod({ namespace: harness.namespace })).items;
+    expect(pods.map(({ spec }) => spec?.volumes?.flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []).toSorted())).toEqual(expect.arrayContaining([made, made, ['shared-cache']]));
+    await compute.deleteClaims(first.identity, volumeClaims);
+    await compute.deleteClaims(first.identity, volumeClaims);
+    // A claim that a pod uses is protected: it goes with the last of them.
+    for (const { metadata } of pods) await harness.vanish({ name: metadata?.name ?? '', uid: metadata?.uid ?? '', workflowId: '', scheduled: false, createdAt: '', ended: false, gone: false, terminating: false });
+    await expect(claims()).resolves.toContain('shared-cache');
+  });
+
+  test('a claim that somebody else made for another life is not taken', async () => {
+    const ask = request({ volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }] });
+    const other = { ...ask.identity, firstRunId: 'another' };
+    const claim = (await import('../../activities/compute/naming.ts')).claimName(ask.identity, 'state');
+    await harness.core.createNamespacedPersistentVolumeClaim({
+      namespace: harness.namespace,
+      body: { metadata: { name: claim, annotations: { 'holdfast.dev/workflow-id': other.workflowId } }, spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } },
+    });
+    await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('belongs to something else') });
+  });
+
+  test('the supervisor is told why before its pod is stopped, of this UID only', async () => {
+    const compute = harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });
+    const pod = await compute.createPod(request({ supervision: SUPERVISION }), undefined);
+    await harness.makeRunning(pod);
+    const reason = async (): Promise<string | undefined> => (await harness.core.readNamespacedPod({ name: pod.name, namespace: harness.namespace })).metadata?.annotations?.['holdfast.dev/stop-reason'];
+    expect(await compute.deletePod({ ...pod, uid: '00000000-0000-0000-0000-000000000000' }, { announce: 'superseded' })).toBe('gone');
+    expect(await reason()).toBeUndefined();
+    expect(await compute.deletePod(pod, { announce: 'cancelled' })).toBe('terminating');
+    expect(await reason()).toBe('cancelled');
+    await harness.vanish(pod);
+    expect(await compute.deletePod(pod, { announce: 'cancelled' })).toBe('gone');
+  });
+
+  test('the API server takes the pod as it is, its probes and mounts included', async () => {
+    const compute = harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });
+    const ask = request({ supervision: SUPERVISION, volumeClaims: [{ name: 'state', mountPath: '/state', claim: 'state-1' }], env: { NODE_OPTIONS: '--no-warnings', PLAIN: '1' } });
+    const { name } = await compute.createPod(ask, undefined);
+    const { spec, metadata } = await harness.core.readNamespacedPod({ name, namespace: harness.namespace });
+    const [runner] = spec!.containers;
+    expect(runner!.command!.slice(-3)).toEqual(['/holdfast/supervisor.mjs', '--', 'work']);
+    const env = Object.fromEntries(runner!.env!.map(({ name: variable, value }) => [variable, value]));
+    expect(env).toMatchObject({ HOLDFAST_MODE: 'command', HOLDFAST_ON_TERM: 'checkpoint', HOLDFAST_ATTEMPT: '1', HOLDFAST_STATE_DIR: '/state', HOLDFAST_CHILD_ENV_NODE_OPTIONS: '--no-warnings', PLAIN: '1' });
+    expect(env).not.toHaveProperty('NODE_OPTIONS');
+    expect(runner).toMatchObject({ startupProbe: { httpGet: { path: '/startup' }, periodSeconds: 1, failureThreshold: 660 }, readinessProbe: { httpGet: { path: '/ready' }, periodSeconds: 1, failureThreshold: 1 } });
+    expect(runner!.volumeMounts!.map(({ mountPath }) => mountPath).filter((path) => !path.includes('serviceaccount')).toSorted()).toEqual(['/etc/holdfast', '/holdfast', '/state']);
+    expect(spec!.initContainers).toMatchObject([{ name: 'holdfast-supervisor', image: 'supervisor:1' }]);
+    expect(metadata).toMatchObject({ labels: { 'holdfast.dev/workflow': ask.identity.workflowId }, annotations: { 'holdfast.dev/probes': 'command' } });
+  });
+
+  test.each<[string, NonNullable<V1Node['spec']>, string | undefined, string]>([
+    ['Ready', {}, 'True', 'ready'],
+    ['that does not answer', {}, 'Unknown', 'unreachable'],
+    ['that never said anything', {}, undefined, 'unreachable'],
+    ['taken out of service', { taints: [{ key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }] }, 'Unknown', 'fenced'],
+  ])('a node %s', async (_what, spec, ready, expected) => {
+    const name = `${harness.namespace}-node`;
+    await harness.core.createNode({ body: { metadata: { name }, spec } });
+    try {
+      if (ready !== undefined) {
+        const body = [{ op: 'add', path: '/status/conditions', value: [{ type: 'Ready', status: ready, reason: 'Test', message: '', lastHeartbeatTime: new Date(), lastTransitionTime: new Date() }] }];
+        await harness.core.patchNodeStatus({ name, body });
+      }
+      expect(await harness.compute.nodeState(name)).toBe(expected);
+    } finally {
+      await harness.core.deleteNode({ name });
+    }
+    expect(await harness.compute.nodeState(name)).toBe('gone');
+  });
+
+  test('the log of a pod that never ran, or is gone, is none', async () => {
+    const pod = await harness.compute.createPod(request(), undefined);
+    expect(await harness.compute.tailLog(pod, 1_000)).toBeUndefined();
+    await harness.vanish(pod);
+    expect(await harness.compute.tailLog(pod, 1_000)).toBeUndefined();
+  });
+});
