@@ -39,6 +39,7 @@ function admit<T extends { readonly credential: string }>({ ciServers }: Activit
   return parsed.spec;
 }
 
-function invalid(errors: readonly InputError[]): Error {
+/** The failure of input that no retry makes better. */
+export function invalid(errors: readonly InputError[]): Error {
   return failure(`Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`.trim()).join('; ')}`, FAILURE_TYPES.invalidInput, { final: true });
 }

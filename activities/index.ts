@@ -7,9 +7,10 @@ import type { ActivityPorts, PodView } from './ports.ts';
 import { lookUpRunner, type LookUpInput, type Sighting } from './lookUp.ts';
 import { findProvisioned, provision, type FindProvisionedInput, type ProvisionInput, type Provisioned } from './provision.ts';
 import { release, type ReleaseInput, type Released } from './release.ts';
+import { createSetActivities, type SetActivities, type SetPorts } from './sets/index.ts';
 
 /** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
-export interface HoldfastActivities {
+export interface HoldfastActivities extends SetActivities {
   /** Checks and completes the input of a runner; asks nobody. A local activity. */
   admitRunner(input: { input: unknown; workflowId: string }): Promise<RunnerSpec>;
   /** Checks and completes the input of a deregistration; asks nobody. A local activity. */
@@ -37,8 +38,9 @@ export interface HoldfastActivities {
 }
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
-export function createActivities(ports: ActivityPorts): HoldfastActivities {
+export function createActivities(ports: ActivityPorts & SetPorts): HoldfastActivities {
   return {
+    ...createSetActivities(ports),
     admitRunner: async (input) => admitRunner(ports, input),
     admitDeregistration: async (input) => admitDeregistration(ports, input),
     provision: (input) => provision(ports, input),

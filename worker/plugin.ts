@@ -6,6 +6,7 @@ import { createActivities } from '../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
 import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
 import { Companions, isCompanion, type CiQueue } from './companions.ts';
+import { createRunnerWorkflows } from './runnerWorkflows.ts';
 
 export interface HoldfastPluginOptions {
   /** Runs the runners. */
@@ -68,7 +69,7 @@ export class HoldfastPlugin implements WorkerPlugin {
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     const { compute, ciServers, podLogs, timeoutPolicy } = this.#options;
-    const activities = createActivities({ compute, ciServers, ...(podLogs && { podLogs }), ...(timeoutPolicy && { timeoutPolicy }) });
+    const activities = createActivities({ compute, ciServers, workflows: createRunnerWorkflows(), ...(podLogs && { podLogs }), ...(timeoutPolicy && { timeoutPolicy }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.

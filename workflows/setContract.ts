@@ -136,6 +136,15 @@ export interface SetCover {
 }
 export const SET_COVER_MEMO = 'covers';
 
+/** What a set notes at each runner that it starts, as a memo of the runner's workflow under {@link SET_RUNNER_MEMO}. */
+export interface SetRunnerMemo {
+  /** Hash of its template. */
+  generation: string;
+  ephemeral: boolean;
+  slot?: number;
+}
+export const SET_RUNNER_MEMO = 'ofSet';
+
 /** Events of jobs whose labels this set covers; each may come late, twice and out of order. */
 export const demandSignal = defineSignal<[{ events: JobEvent[] }]>('demand');
 export const runnerOnlineSignal = defineSignal<[RunnerNews]>('runnerOnline');

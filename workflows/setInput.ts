@@ -6,6 +6,7 @@ import { parseRunnerInput, type RunnerSpec } from './input.ts';
 import { duration, toErrors, type InputError, type Parsed } from './inputFields.ts';
 import type { RunnerSetInput, SetScale } from './setContract.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from './setRunnerNames.ts';
+import { needsSlots } from './setSlots.ts';
 import { toBounds, type ScaleBounds } from './setScale.ts';
 import type { TimeoutPolicy } from './timeoutPolicy.ts';
 
@@ -20,6 +21,8 @@ export interface SetSpec {
   readonly credential: string;
   readonly labels: readonly string[];
   readonly ephemeral: boolean;
+  /** Its runners have volumes that outlive them: each runner has a slot. */
+  readonly slots: boolean;
   readonly bounds: ScaleBounds;
   readonly schedules: readonly SetScheduleSpec[];
   readonly scaleDownDelayMs: number;
@@ -132,6 +135,7 @@ function toSpec(input: RunnerSetInput, runner: RunnerSpec, generation: string): 
     credential: runner.credential,
     labels: runner.labels,
     ephemeral: runner.ephemeral,
+    slots: needsSlots(input.template),
     bounds: toBounds(input),
     schedules: (input.schedules ?? []).map(({ cron, timeZone = SET_DEFAULTS.timeZone, duration: lasts, ...scale }) => ({ cron, timeZone, durationMs: ms(lasts), bounds: toBounds(scale) })),
     scaleDownDelayMs: ms(scaleDownDelay),

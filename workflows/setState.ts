@@ -25,6 +25,8 @@ export interface SetFacts {
   pausedBy?: string;
   /** The set ends when its runners have. */
   ending?: string;
+  /** By plain cancellation. */
+  cancelled?: true;
   desired: number;
   /** When `desired` last rose (ms since the epoch). */
   lastScaleUpAt: number;
@@ -63,7 +65,9 @@ export class SetState {
     return state;
   }
 
-  static resume({ facts, jobs, runners }: CarriedSet): SetState {
+  /** The set of the run before. Its runners are read again: what happened at the seam is in visibility. */
+  static restore({ facts, jobs, runners }: CarriedSet): SetState {
+    if (facts.listedAt !== undefined) facts.listedAt = 0;
     return new SetState(facts, new SetJobs(jobs), new SetRunners(facts.spec.name, runners));
   }
 
@@ -83,6 +87,16 @@ export class SetState {
     if (spec.paused === true) facts.pausedBy ??= '';
     if (spec.paused === false) delete facts.pausedBy;
     this.settle(now);
+  }
+
+  /** What the set was last told to be, with an operator's holds and pauses. */
+  declarationNow(): RunnerSetInput {
+    const { declaration, holds, pausedBy } = this.facts;
+    return {
+      ...declaration,
+      ...(holds.length === 0 && declaration.holds === undefined ? {} : { holds: [...holds] }),
+      ...(pausedBy === undefined && declaration.paused === undefined ? {} : { paused: pausedBy !== undefined }),
+    };
   }
 
   reschedule(schedule: ScheduleNow, now: number): void {
@@ -105,8 +119,9 @@ export class SetState {
     this.facts.holds = release ? others : [...others, nameOrId];
   }
 
-  end(reason: string, now: number): void {
+  end(reason: string, now: number, cancelled = false): void {
     this.facts.ending ??= reason;
+    if (cancelled) this.facts.cancelled = true;
     // Whether nothing is left is for a list taken from now on to say.
     delete this.facts.listedAt;
     this.settle(now);

@@ -60,8 +60,8 @@ export class SetModel {
   /** Time passes, and the set does what it then decides, until it has nothing to do. */
   step(ms = 3_000): void {
     this.now += ms;
+    if (this.renews) this.state = SetState.restore(JSON.parse(JSON.stringify(this.state.carry())));
     for (let round = 0; round < 50; round++) {
-      if (this.renews) this.state = SetState.resume(JSON.parse(JSON.stringify(this.state.carry())));
       this.state.settle(this.now);
       const decision = decideSet(this.state, this.now);
       if (decision.list) this.#list();

@@ -1,0 +1,46 @@
+/** The first step of a set, and of every change of its declaration: see admit.ts. */
+import { createHash } from 'node:crypto';
+import type { RunnerSetInput } from '../../workflows/setContract.ts';
+import { parseRunnerSetInput, type SetSpec } from '../../workflows/setInput.ts';
+import type { ScheduleNow } from '../../workflows/setState.ts';
+import { invalid } from '../admit.ts';
+import { podOf } from '../../workflows/podOf.ts';
+import { UnknownCredentialError, type ActivityPorts } from '../ports.ts';
+import { scheduleFault, scheduleNow } from './schedules.ts';
+
+export interface AdmittedSet {
+  readonly spec: SetSpec;
+  /** What was handed in. */
+  readonly declaration: RunnerSetInput;
+  readonly schedule: ScheduleNow;
+}
+
+const GENERATION_DIGITS = 10;
+
+/** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
+export function admitSet({ compute, ciServers, timeoutPolicy }: ActivityPorts, { input }: { input: unknown }): AdmittedSet {
+  const parsed = parseRunnerSetInput(input, { hash: templateHash, checkSchedule: scheduleFault, ...(timeoutPolicy && { policy: timeoutPolicy }) });
+  if (!parsed.ok) throw invalid(parsed.errors);
+  const { runner, ...spec } = parsed.spec;
+  const faults = compute.faults(podOf(runner));
+  if (faults.length > 0) throw invalid(faults.map((message) => ({ field: 'template:', message })));
+  try {
+    if (spec.scope !== undefined) ciServers.get(spec.credential);
+  } catch (error) {
+    if (error instanceof UnknownCredentialError) throw invalid([{ field: 'template.credential:', message: error.message }]);
+    throw error;
+  }
+  return { spec, declaration: input as RunnerSetInput, schedule: scheduleNow(spec.schedules, Date.now()) };
+}
+
+/** The same for templates that say the same, in whatever order their fields are written. */
+export function templateHash(template: unknown): string {
+  return createHash('sha256').update(canonical(template)).digest('hex').slice(0, GENERATION_DIGITS);
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
+}

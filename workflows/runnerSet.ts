@@ -1,0 +1,38 @@
+import { CancelledFailure, CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
+import { SEARCH_ATTRIBUTES } from './contract.ts';
+import { RunningSet } from './runningSet.ts';
+import type { RunnerSetInput, RunnerSetStatus } from './setContract.ts';
+import { setAdmission } from './setCalls.ts';
+import { listen } from './setHandlers.ts';
+import { SetState, type CarriedSet } from './setState.ts';
+import { setStatus } from './setStatus.ts';
+
+/**
+ * Keeps a number of runners alive from one template: `replicas`, or as many as the demand of jobs asks for. Their lives are their own
+ * workflows'; a set decides only how many there are, of which template, and which are drained.
+ * Ends after the update `drain`, or plain cancellation, when the last of its runners has left.
+ * @param input - checked in the first step
+ * @param carried - state of the run before, when this one continues it
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ */
+export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Promise<RunnerSetStatus> {
+  const state = carried === undefined ? await begin(input) : SetState.restore(carried);
+  const set = new RunningSet(state);
+  listen(set);
+  set.show();
+  void CancellationScope.current().cancelRequested.catch(() => {
+    set.change((now) => state.end('the workflow was cancelled', now, true));
+  });
+  await CancellationScope.nonCancellable(async () => await set.run(input));
+  if (state.facts.cancelled === true) throw new CancelledFailure(`The set ${state.facts.spec.name} was cancelled, and its runners have left.`);
+  return setStatus(state, Date.now());
+}
+
+async function begin(input: RunnerSetInput): Promise<SetState> {
+  const { spec, declaration, schedule } = await setAdmission().admitSet({ input });
+  upsertSearchAttributes([
+    { key: SEARCH_ATTRIBUTES.set, value: spec.name },
+    ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),
+  ]);
+  return SetState.begin(spec, declaration, schedule, Date.now());
+}

@@ -1,0 +1,35 @@
+/** How a set calls its activities. */
+import { proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
+import type { SetActivities } from '../activities/sets/index.ts';
+import type { Scope } from '../activities/ports.ts';
+import { ciTaskQueue } from './contract.ts';
+
+const RETRY = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
+
+/** Looking comes after what gives and takes runners away. */
+const LOOK_PRIORITY = 5;
+/** The next look is never far away. */
+const LOOK_TRIES = 2;
+
+/** Checks and completes a declaration; rejects with `InvalidInput`. */
+export function setAdmission(): Pick<SetActivities, 'admitSet' | 'evaluateSchedules'> {
+  return proxyLocalActivities<SetActivities>({ startToCloseTimeout: '10s' });
+}
+
+/** Calls to Temporal itself. They are tried until they succeed: without Temporal the set does not run either. */
+export function temporalCalls(summary: string): Pick<SetActivities, 'startRunners' | 'drainRunners' | 'listRunners'> {
+  return proxyActivities<SetActivities>({ summary, startToCloseTimeout: '2m', heartbeatTimeout: '15s', retry: RETRY });
+}
+
+/** The look at the CI server's jobs: on the rate-limited queue of the credential, in turns between scopes. */
+export function lookCalls(credential: string, scope: Scope): Pick<SetActivities, 'lookForQueuedJobs'> {
+  return proxyActivities<SetActivities>({
+    summary: 'look for queued jobs, in case an event was lost',
+    taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
+    startToCloseTimeout: '2m',
+    scheduleToCloseTimeout: '5m',
+    heartbeatTimeout: '15s',
+    retry: { ...RETRY, maximumAttempts: LOOK_TRIES },
+    priority: { priorityKey: LOOK_PRIORITY, fairnessKey: scope.name.slice(0, 64) },
+  });
+}
