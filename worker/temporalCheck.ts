@@ -29,7 +29,31 @@ export async function checkTemporal(connection: ConnectionLike, temporal: Tempor
       },
     ];
   }
-  return [{ level: 'ok', what: `Temporal namespace "${temporal.namespace}" at ${temporal.address}` }, ...(await checkSearchAttributes(connection, temporal))];
+  const { serverVersion } = await connection.workflowService.getSystemInfo({});
+  return [
+    { level: 'ok', what: `Temporal namespace "${temporal.namespace}" at ${temporal.address}` },
+    ...(await checkSearchAttributes(connection, temporal)),
+    judgeFairness(serverVersion),
+  ];
+}
+
+/** The first server that hands out activities in turns between fairness keys. */
+const FAIR_SINCE = { major: 1, minor: 29 } as const;
+
+/** Whether calls to a CI server are made in turns between organizations and repositories. No API of the server tells its dynamic config. */
+export function judgeFairness(serverVersion: string): Finding {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(serverVersion)?.map(Number) ?? [];
+  if (major === undefined || minor === undefined) {
+    return { level: 'ok', what: 'Temporal server of an unknown version: make sure that it hands out tasks fairly (dynamic config matching.enableFairness: true; in Temporal Cloud a setting of the namespace)' };
+  }
+  if (major < FAIR_SINCE.major || (major === FAIR_SINCE.major && minor < FAIR_SINCE.minor)) {
+    return {
+      level: 'warning',
+      what: `Temporal server ${serverVersion} cannot take turns: an organization or repository with thousands of runners makes all others of its credential wait`,
+      fix: `upgrade it to ${FAIR_SINCE.major}.${FAIR_SINCE.minor} or newer, and set the dynamic config matching.enableFairness: true`,
+    };
+  }
+  return { level: 'ok', what: `Temporal server ${serverVersion} can take turns between repositories; it does if its dynamic config has matching.enableFairness: true, which it cannot be asked` };
 }
 
 async function checkSearchAttributes(connection: ConnectionLike, temporal: TemporalConfig): Promise<Finding[]> {

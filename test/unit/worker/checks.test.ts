@@ -6,7 +6,7 @@ import { parseCredentials } from '../../../activities/ciServers/index.ts';
 import { ciQueuesOf } from '../../../worker/ciQueues.ts';
 import { checkCredentials } from '../../../worker/credentialCheck.ts';
 import { createMetrics } from '../../../worker/metrics.ts';
-import { judgeSearchAttributes } from '../../../worker/temporalCheck.ts';
+import { judgeFairness, judgeSearchAttributes } from '../../../worker/temporalCheck.ts';
 import { quoted } from '../../../worker/visibility.ts';
 
 const KEYWORD = 2;
@@ -29,6 +29,17 @@ describe('search attributes', () => {
       { level: 'error', what: 'Temporal search attribute RunnerPhase has the type Text, not Keyword', fix: expect.stringMatching(/TEMPORAL_NAMESPACE.* search-attribute remove --name RunnerPhase$/) },
     ]);
   });
+});
+
+test.each([
+  ['1.28.3', 'warning'],
+  ['0.30.0', 'warning'],
+  ['1.29.0', 'ok'],
+  ['1.31.2', 'ok'],
+  ['2.0.0-rc.1', 'ok'],
+  ['', 'ok'],
+])('fairness of a Temporal server %s: %s', (version, level) => {
+  expect(judgeFairness(version)).toMatchObject({ level, what: expect.stringContaining(version === '' ? 'unknown' : version) });
 });
 
 describe('credentials', () => {
