@@ -43,7 +43,9 @@ export function decideComingUp(pod: PodView, sinceCreatedMs: number, nowMs: numb
     return failed('pending_timeout', `the runner's container did not start within ${formatDuration(t.podPendingMs)}`);
   }
   const deadline = pod.scheduled ? t.podPendingMs : Math.min(t.podUnscheduledMs, t.podPendingMs);
-  return { kind: 'wait', forMs: deadline - sinceCreatedMs, why: pod.scheduled ? 'container to start' : 'pod to be scheduled' };
+  // Of a pod that tells when it is online, nobody tells when its container starts: registration is overdue that long after its creation at the soonest.
+  const lookAgainMs = pod.online === undefined ? Number.POSITIVE_INFINITY : t.registrationMs;
+  return { kind: 'wait', forMs: Math.min(deadline - sinceCreatedMs, lookAgainMs), why: pod.scheduled ? 'container to start' : 'pod to be scheduled' };
 }
 
 function failed(cause: RunnerCause, message: string): ComingUp {

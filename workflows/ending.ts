@@ -39,6 +39,8 @@ export type EndDecision =
 
 /** Exit code of GitHub's runner when its version is no longer accepted (ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE=1). */
 export const RUNNER_DEPRECATED_EXIT_CODE = 7;
+/** 128 + SIGKILL. */
+const KILLED_EXIT_CODE = 137;
 const MAX_NEVER_STARTED = 3;
 const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000] as const;
 
@@ -121,8 +123,15 @@ function outOfMemory(): EndDecision {
   return end('failed', 'The runner was killed: out of memory. Raise its memory limit.', 'oom_killed');
 }
 
-function lossOf({ pod, stoppedByUs }: EndFacts): RunnerCause | undefined {
-  return pod === undefined || stoppedByUs ? undefined : lossCause(pod);
+function lossOf(f: EndFacts): RunnerCause | undefined {
+  const { pod, stoppedByUs } = f;
+  return pod === undefined || stoppedByUs || commandEndedByItself(f) ? undefined : lossCause(pod);
+}
+
+/** By the supervisor's word nothing had told the command to stop: what befell its pod afterwards took nothing away. Short of memory, a node may kill first and evict then. */
+function commandEndedByItself({ pod, plainCommand }: EndFacts): boolean {
+  const exit = pod?.exit;
+  return plainCommand && exit?.record !== undefined && exit.record.reason === undefined && exit.code !== KILLED_EXIT_CODE;
 }
 
 /** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
@@ -174,6 +183,7 @@ function whenExited(f: EndFacts): EndDecision {
   if (exit.code === RUNNER_DEPRECATED_EXIT_CODE) {
     return end('errored', 'The CI server no longer accepts this version of the runner (exit code 7): use a newer image.', 'runner_deprecated');
   }
+  if (!f.wasOnline && !f.plainCommand && exit.record?.reason !== undefined) return end('errored', 'The runner did not come online, and was ended for it by its startup probe.', 'never_registered');
   if (exit.code !== 0) return end('failed', `The runner exited with code ${exit.code}.${exit.message === undefined ? '' : ` ${exit.message}`}`);
   if (f.removal === 'busy') return end('errored', 'The runner exited with code 0, but the CI server still has its job running.', 'agent_lost');
   if (!f.wasOnline) return end('errored', 'The runner exited with code 0 before it was ever online.', 'never_registered');

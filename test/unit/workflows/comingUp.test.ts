@@ -19,6 +19,7 @@ test.each<Row>([
   ['unscheduled for too long', unscheduled, 5 * MINUTE, { kind: 'failed', cause: 'unschedulable', message: expect.stringContaining('5m0s: the scheduler gave no reason') }],
   ['… with the scheduler’s words', { ...unscheduled, unschedulable: '0/3 nodes' }, 5 * MINUTE, { kind: 'failed', cause: 'unschedulable', message: expect.stringContaining('0/3 nodes') }],
   ['scheduled', scheduled, 6 * MINUTE, { kind: 'wait', forMs: 4 * MINUTE, why: 'container to start' }],
+
   ['pending for too long', scheduled, 10 * MINUTE, { kind: 'failed', cause: 'pending_timeout', message: expect.stringContaining('10m0s') }],
   ['pending for too long with a fresh image problem', { ...scheduled, ...problem('image_pull', 1_000) }, 10 * MINUTE, { kind: 'failed', cause: 'image_pull' }],
   ['an image problem that may heal', { ...scheduled, ...problem('image_pull', 29_999) }, MINUTE, { kind: 'wait', forMs: 9 * MINUTE }],
@@ -36,6 +37,12 @@ test.each<Row>([
   ['ended: that beats its last word', { ...started(0), online: true, ended: true }, 0, { kind: 'ended' }],
 ])('%s', (_what, pod, ageMs, expected) => {
   expect(decideComingUp(pod, ageMs, NOW, production)).toMatchObject(expected);
+});
+
+test('a registration deadline shorter than the pod’s own is kept, though nobody tells of the container’s start', () => {
+  const pod = { ...unscheduled, online: false };
+  expect(decideComingUp(pod, 0, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({ kind: 'wait', forMs: 5_000 });
+  expect(decideComingUp({ ...pod, scheduled: true, startedAt: ago(4_000) }, 5_000, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({ kind: 'wait', forMs: 1_000 });
 });
 
 describe('every wait has an end', () => {

@@ -53,6 +53,8 @@ describe('the runner ended by itself', () => {
     ['exit 0, and GitHub still calls it busy: it had a job', { pod: exited(0), removal: 'busy' }, end('succeeded')],
     ['exit 0 while idle, still registered: no job', { pod: exited(0) }, end('errored', 'agent_lost')],
     ['exit 0 before it was online', { pod: exited(0), wasOnline: false }, end('errored', 'never_registered')],
+    ['ended by its startup probe, never online', { pod: { ...ended, exit: { code: 143, oomKilled: false, record: { reason: 'cancelled', job: 'none' } } }, wasOnline: false }, end('errored', 'never_registered')],
+    ['exit 3 before it was online', { pod: { ...ended, exit: { code: 3, oomKilled: false, record: { job: 'none' } } }, wasOnline: false }, end('failed')],
     ['a static one, exit 0', { pod: exited(0), ephemeral: false, sawJob: true }, end('errored', 'agent_lost')],
     ['a static one, exit 0, unregistered by somebody', { pod: exited(0), ephemeral: false, removal: 'absent' }, end('errored', 'deleted_externally')],
     ['a static one, exit 0, its job still running at the CI server', { pod: exited(0), ephemeral: false, removal: 'busy' }, end('errored', 'agent_lost')],
@@ -177,6 +179,32 @@ describe('why a pod was lost', () => {
   ])('%s', (_what, pod, cause) => {
     expect(lossCause(pod)).toBe(cause);
   });
+});
+
+describe('a plain command, which is its own job', () => {
+  const recorded = (code: number, reason?: 'cancelled' | 'evicted' | 'drained' | 'timeout', more: Partial<PodView> = {}): PodView => ({ ...ended, exit: { code, oomKilled: false, record: reason === undefined ? {} : { reason } }, ...more });
+  const deleted = { terminating: true };
+  const { removal: _none, ...facts } = { ...idle, plainCommand: true, sawJob: true, ownBusyAtEnd: true };
+
+  test.each<Row>([
+    ['exit 0', { pod: exited(0) }, end('succeeded')],
+    ['exit 3', { pod: exited(3) }, end('failed')],
+    ['its timeout', { pod: recorded(127, 'timeout') }, end('aborted', 'run_timeout')],
+    ['stopped from inside its pod, exit 0', { pod: recorded(0, 'cancelled') }, end('errored', 'agent_lost')],
+    ['deleted, exit 0, bare: half-way or complete, nobody knows', { pod: exited(0, deleted) }, end('errored', 'deleted_externally')],
+    ['deleted, exit 0 because it was told to go', { pod: recorded(0, 'cancelled', deleted) }, end('errored', 'deleted_externally')],
+    ['deleted, exit 0 in its drain', { pod: recorded(0, undefined, deleted) }, end('succeeded')],
+    ['deleted, stopped after its drain', { pod: recorded(143, 'drained', deleted) }, end('errored', 'deleted_externally')],
+    ['deleted after it had ended by itself with exit 3', { pod: recorded(3, undefined, deleted) }, end('failed')],
+    ['… which is no reason to run it again', { pod: recorded(3, undefined, deleted), onEviction: 'replace' }, end('failed')],
+    ['… nor in a drain', { pod: recorded(3, undefined, deleted), cancel: drain }, end('failed')],
+    ['killed by the node that was about to evict it', { pod: recorded(137, undefined, { ...deleted, disruption: 'TerminationByKubelet', reason: 'Evicted' }) }, end('errored', 'evicted')],
+    ['evicted: replaced where that was asked for', { pod: evicted, onEviction: 'replace' }, replace('evicted')],
+    ['evicted at its checkpoint', { pod: recorded(143, 'evicted', deleted), checkpoints: true, onEviction: 'resume' }, replace('deleted_externally')],
+    ['evicted, exit 0 from a command that checkpoints: complete', { pod: recorded(0, 'evicted', deleted), checkpoints: true, onEviction: 'resume' }, end('succeeded')],
+    ['cancelled at its checkpoint', { pod: recorded(143, 'cancelled', deleted), checkpoints: true, onEviction: 'resume', stoppedByUs: true, ...cancelled('stop') }, end('aborted', 'cancelled')],
+    ['lost in a drain', { pod: recorded(143, 'evicted', deleted), cancel: drain }, end('errored', 'deleted_externally')],
+  ])('%s', (...row) => check(row, facts));
 });
 
 describe('what holds for every combination of facts', () => {
