@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
+import { SUPERVISOR_IMAGE } from '../lab/images/definitions.ts';
 import { down, up, type LabState } from '../lab/lab.ts';
 import { table } from '../worker/cli/table.ts';
 import { drawWhile } from './liveTable.ts';
@@ -17,6 +18,7 @@ interface DemoOptions {
   kubernetes?: true;
   image: string;
   hostAddress?: string;
+  supervisorImage?: string;
   namespace: string;
   stateDir: string;
 }
@@ -36,6 +38,7 @@ const program = new Command('demo')
   .option('--json', 'print the result as one JSON object (implies --exit)')
   .option('--kubernetes', 'run the runners as pods: on the cluster of KUBECONFIG, or else on the lab’s own node (Linux, root)')
   .option('--image <image>', 'with --kubernetes: image with Node 24 and the simulator in /opt/holdfast/simulator', 'holdfast.test/runner:1')
+  .option('--supervisor-image <image>', 'with --kubernetes and KUBECONFIG: image with the supervisor in /opt/holdfast; without it runners run bare')
   .option('--namespace <namespace>', 'with --kubernetes', 'default')
   .option('--host-address <address>', 'with --kubernetes and KUBECONFIG: address of this machine that pods reach')
   .option('--state-dir <folder>', 'data, logs and process records', '.holdfast/demo');
@@ -89,7 +92,9 @@ async function targetOf(options: DemoOptions, lab: LabState, stateDir: string): 
   const kubeconfig = lab.kubernetes?.kubeconfig ?? process.env['KUBECONFIG'] ?? '';
   const hostAddress = options.hostAddress ?? lab.hostAddress;
   if (hostAddress === undefined) throw new Error('--host-address is missing: the address of this machine that the pods of your cluster reach');
-  return await kubernetesTarget({ kubeconfig, image: options.image, hostAddress, namespace: options.namespace });
+  // The lab's own image of it; of somebody's cluster nobody knows which images it has.
+  const supervisorImage = options.supervisorImage ?? (lab.kubernetes === undefined ? undefined : SUPERVISOR_IMAGE);
+  return await kubernetesTarget({ kubeconfig, image: options.image, hostAddress, namespace: options.namespace, ...(supervisorImage === undefined ? {} : { supervisorImage }) });
 }
 
 async function playAll(stage: Stage, options: DemoOptions, signal: AbortSignal): Promise<DemoRunner[]> {

@@ -54,7 +54,7 @@ export function processTarget(stateDir: string): Target {
 }
 
 /** Runners as pods, on the cluster of a kubeconfig. */
-export async function kubernetesTarget(options: { kubeconfig: string; image: string; hostAddress: string; namespace: string }): Promise<Target> {
+export async function kubernetesTarget(options: { kubeconfig: string; image: string; supervisorImage?: string; hostAddress: string; namespace: string }): Promise<Target> {
   const [{ createKubernetesCompute }, { loadKubeConfig }, { CoreV1Api }] = await Promise.all([
     import('../activities/compute/kubernetes/kubernetes.ts'),
     import('../activities/compute/kubernetes/kubeConfig.ts'),
@@ -71,6 +71,7 @@ export async function kubernetesTarget(options: { kubeconfig: string; image: str
       HOLDFAST_KUBERNETES_NAMESPACE: options.namespace,
       HOLDFAST_INSTALLATION: installation,
       HOLDFAST_RUNNER_IMAGE: options.image,
+      ...(options.supervisorImage === undefined ? {} : { HOLDFAST_SUPERVISOR_IMAGE: options.supervisorImage }),
     },
     simulator: { listen: '0.0.0.0', host: options.hostAddress },
     runnerInput: { image: options.image, command: ['node', '/opt/holdfast/simulator/runner.ts'] },
