@@ -116,6 +116,8 @@ export interface RunnerSetStatus {
   paused?: string;
   /** Until when, or for what, fewer runners are kept or started than wanted (scale-down delay, recreation guard, schedule). */
   waitsFor?: string;
+  /** The set was told to end, and ends when its runners have left; why, or `''`. */
+  ending?: string;
   labels: string[];
   scope: string;
   /** An organization and an enterprise may have the same name. Absent: an organization, or with a `/` in `scope` a repository. */

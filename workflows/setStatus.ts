@@ -25,6 +25,7 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
     jobs: { ...state.demand(), startedTotal: jobs.startedTotal, completedTotal: jobs.completedTotal },
     ...(paused === undefined ? {} : { paused }),
     ...(waitsFor === '' ? {} : { waitsFor }),
+    ...(facts.ending === undefined ? {} : { ending: facts.ending }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',
     ...(spec.scope === undefined ? {} : { scopeKind: spec.scope.kind }),
