@@ -55,6 +55,8 @@ export class RunnerLife {
   cancel: Cancellation | undefined;
   /** Plain cancellation was requested: the workflow ends Cancelled. */
   plainlyCancelled = false;
+  /** Its set knows that a runner of this life was online. */
+  toldOnline: boolean;
   unregisterAttempts = 0;
   replaced: RunnerResult['replaced'] = [];
   neverStartedInARow = 0;
@@ -70,6 +72,8 @@ export class RunnerLife {
     this.workflowId = workflowId;
     this.firstRunId = firstRunId;
     this.runner = carried?.runner ?? this.#newRunner(1);
+    // A life continues as new only while it is online.
+    this.toldOnline = carried !== undefined;
     if (carried === undefined) return;
     const { phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = carried;
     Object.assign(this, { phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel });

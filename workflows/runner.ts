@@ -7,6 +7,7 @@ import { formatDuration, parseDuration } from './duration.ts';
 import { decideEnding, type EndDecision, type EndFacts } from './ending.ts';
 import { RunnerLife, type CarriedLife } from './life.ts';
 import { serve } from './serve.ts';
+import { tellSetEnded, tellSetOnline } from './setNews.ts';
 import { tearDown } from './tearDown.ts';
 import { unregister, type Unregistered } from './unregister.ts';
 
@@ -77,6 +78,8 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
     const failure = resume ? undefined : await comeUp(life);
     if (resume) awaitEnd(life);
     resume = false;
+    // Nobody waits for the news to arrive: jobs do not either.
+    if (life.runner.online) void tellSetOnline(life);
     if (failure === undefined && life.cancel === undefined) await serve(life, input);
     const unregistered = await unregister(life);
     if (!unregistered.tornDown) await tearDown(life);
@@ -143,7 +146,7 @@ async function finish(life: RunnerLife, decision: EndDecision, { deregistration 
     await clusterCalls({ summary: 'delete the claims' }).deleteClaims({ identity: runner.identity, claims, ...place });
   }
   life.enter('Gone', { outcome: decision.outcome, ...(decision.cause === undefined ? {} : { cause: decision.cause }) });
-  return {
+  const result: RunnerResult = {
     outcome: decision.outcome,
     ...(decision.cause === undefined ? {} : { cause: decision.cause }),
     message: decision.message,
@@ -156,4 +159,6 @@ async function finish(life: RunnerLife, decision: EndDecision, { deregistration 
     replaced: life.replaced,
     ...(deregistration === undefined ? {} : { deregistration }),
   };
+  await tellSetEnded(life, result);
+  return result;
 }

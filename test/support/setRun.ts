@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import type { WorkflowHandle } from '@temporalio/client';
+import { drainSetUpdate, RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type JobEvent, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import type { FakeCiServer } from './fakeCiServer.ts';
+import type { FakeCompute } from './fakeCompute.ts';
+import { SHORT_INTERVALS, type HoldfastWorld } from './holdfastWorld.ts';
+import { until } from './until.ts';
+
+/** Waits of a set short enough for a test. */
+export const SHORT_SET_INTERVALS = { relist: '1s', firstRetry: '300ms', longestRetry: '2s', guardLook: '100ms' } as const;
+
+interface Stage {
+  readonly world: HoldfastWorld;
+  readonly compute: FakeCompute;
+  readonly ci: FakeCiServer;
+}
+
+/** A set under test. Its pods come up by {@link SetRun.tend}, and its jobs run when the test says. */
+export class SetRun {
+  readonly handle: WorkflowHandle;
+  readonly name: string;
+  readonly #stage: Stage;
+  #jobs = 0;
+
+  private constructor(stage: Stage, name: string, handle: WorkflowHandle) {
+    this.#stage = stage;
+    this.name = name;
+    this.handle = handle;
+  }
+
+  static async start(stage: Stage, input: Partial<RunnerSetInput> = {}): Promise<SetRun> {
+    const name = `set-${randomUUID().slice(0, 8)}`;
+    const { template, ...more } = input;
+    const full: RunnerSetInput = {
+      name,
+      ...more,
+      template: SetRun.template(template),
+      intervals: { ...SHORT_SET_INTERVALS, ...input.intervals },
+    };
+    const handle = await stage.world.client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue: stage.world.taskQueue, args: [full] });
+    return new SetRun(stage, name, handle);
+  }
+
+  static template(template: Partial<RunnerSetInput['template']> = {}): RunnerSetInput['template'] {
+    return { organization: 'acme', labels: ['self-hosted', 'linux'], ...template, intervals: { ...SHORT_INTERVALS, ...template.intervals } };
+  }
+
+  async status(): Promise<RunnerSetStatus> {
+    return await this.handle.query(setStatusQuery);
+  }
+
+  /** Awaits a status that the condition likes; pods come up meanwhile, unless the test keeps them. */
+  async reaches(what: string, like: (status: RunnerSetStatus) => boolean, timeoutMs?: number): Promise<RunnerSetStatus> {
+    let last: RunnerSetStatus | undefined;
+    await until(`set to reach: ${what}`, async () => like((last = await this.status())), () => JSON.stringify(last), timeoutMs);
+    return last as RunnerSetStatus;
+  }
+
+  /** So many runners are idle, so many busy, and no others are there. */
+  async settles(counts: Partial<Record<'idle' | 'busy' | 'starting' | 'draining', number>>): Promise<RunnerSetStatus> {
+    const states = ['idle', 'busy', 'starting', 'draining'] as const;
+    return await this.reaches(JSON.stringify(counts), ({ runners }) => states.every((state) => runners.filter((one) => one.state === state).length === (counts[state] ?? 0)));
+  }
+
+  /** Starts the containers of all pods that wait for it. @returns how many there were */
+  bringUp(): number {
+    const waiting = [...this.#stage.compute.pods.values()].filter((pod) => pod.startedAt === undefined && !pod.ended);
+    for (const pod of waiting) this.#stage.compute.start(pod.name);
+    return waiting.length;
+  }
+
+  /** Brings pods up as they appear until the set has come to rest like this. */
+  async comesTo(counts: Parameters<SetRun['settles']>[0]): Promise<RunnerSetStatus> {
+    const timer = setInterval(() => this.bringUp(), 20);
+    try {
+      return await this.settles(counts);
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  podOf(workflowId: string): string {
+    const pod = [...this.#stage.compute.pods.values()].find((one) => one.workflowId === workflowId);
+    if (pod === undefined) throw new Error(`${workflowId} has no pod`);
+    return pod.name;
+  }
+
+  event(action: JobEvent['action'], jobId: number, runnerName?: string): JobEvent {
+    return { action, jobId, runAttempt: 1, repository: 'acme/app', labels: ['linux'], at: Date.now(), ...(runnerName === undefined ? {} : { runnerName }) };
+  }
+
+  async tell(...events: JobEvent[]): Promise<void> {
+    await this.handle.signal(demandSignal, { events });
+  }
+
+  async queueJob(): Promise<number> {
+    const jobId = ++this.#jobs;
+    await this.tell(this.event('queued', jobId));
+    return jobId;
+  }
+
+  /** A runner takes a job, as its pod tells; events are the test's to send. */
+  startJob(runner: { workflowId: string; runnerName?: string }): void {
+    this.#stage.ci.setBusy(runner.runnerName ?? '', true);
+    this.#stage.compute.startJob(this.podOf(runner.workflowId));
+  }
+
+  /** The job ends; an ephemeral runner with it. */
+  endJob(runner: { workflowId: string; runnerName?: string }, ephemeral = true): void {
+    const { ci, compute } = this.#stage;
+    const pod = this.podOf(runner.workflowId);
+    ci.setBusy(runner.runnerName ?? '', false);
+    compute.endJob(pod);
+    if (!ephemeral) return;
+    ci.forget(runner.runnerName ?? '');
+    compute.end(pod, 0);
+  }
+
+  /** Ends the set, and waits until it has. */
+  async end(): Promise<RunnerSetStatus> {
+    await this.handle.executeUpdate(drainSetUpdate, { args: [{ reason: 'the test is over' }] as never });
+    const timer = setInterval(() => this.bringUp(), 20);
+    try {
+      return (await this.handle.result()) as RunnerSetStatus;
+    } finally {
+      clearInterval(timer);
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { describeWithLab } from '../support/lab.ts';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { SetRun } from '../support/setRun.ts';
+import type { RunnerSetInput, SetRunnerStatus } from '../../workflows/setContract.ts';
+
+await describeWithLab('a set of runners', { temporal: true }, (lab) => {
+  let compute: FakeCompute;
+  let ci: FakeCiServer;
+  let world: HoldfastWorld;
+  let neverOnline: NodeJS.Timeout | undefined;
+
+  beforeEach(async () => {
+    compute = new FakeCompute();
+    ci = new FakeCiServer();
+    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+  });
+  afterEach(async () => {
+    clearInterval(neverOnline);
+    await world.close();
+  });
+
+  const start = async (input: Partial<RunnerSetInput>): Promise<SetRun> => await SetRun.start({ world, compute, ci }, input);
+
+  /** Ends the set; nothing of its runners may be left, and no job may have been killed. */
+  async function endsClean(set: SetRun): Promise<void> {
+    const last = await set.end();
+    expect(last.runners).toEqual([]);
+    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+    expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
+  }
+
+  const idle = (runner: SetRunnerStatus): boolean => runner.state === 'idle';
+
+  test('static runners: replicas are raised at once, lowered to idle ones only, and what ends is replaced', async () => {
+    const set = await start({ replicas: 2, template: { ephemeral: false } as never, scaleDownDelay: '0s' });
+    const first = await set.comesTo({ idle: 2 });
+    await set.handle.executeUpdate('scale', { args: [{ replicas: 4 }] });
+    const { runners } = await set.comesTo({ idle: 4 });
+    const [busy] = first.runners;
+    if (busy === undefined) throw new Error('no runner');
+    set.startJob(busy);
+    await set.tell(set.event('in_progress', 1, busy.runnerName));
+    await set.settles({ idle: 3, busy: 1 });
+    await set.handle.executeUpdate('scale', { args: [{ replicas: 1 }] });
+    // The busy one stays although it is the oldest.
+    const left = await set.settles({ busy: 1 });
+    expect(left.runners[0]?.workflowId).toBe(busy.workflowId);
+    expect(compute.deletions).toHaveLength(3);
+    set.endJob(busy, false);
+    await set.tell(set.event('completed', 1, busy.runnerName));
+    await set.settles({ idle: 1 });
+    compute.end(set.podOf(busy.workflowId), 1);
+    const after = await set.reaches('another runner', ({ runners: [one] }) => one !== undefined && one.workflowId !== busy.workflowId);
+    expect(runners.map(({ workflowId }) => workflowId)).not.toContain(after.runners[0]?.workflowId);
+    await set.comesTo({ idle: 1 });
+    await endsClean(set);
+  });
+
+  test('demand: up at once, and down to the idle ones that are kept, only after the delay', async () => {
+    const set = await start({ minIdle: 1, max: 4, scaleDownDelay: '3s', queueCheck: '0s' });
+    await set.comesTo({ idle: 1 });
+    for (let i = 0; i < 5; i++) await set.queueJob();
+    const up = await set.reaches('4 wanted', ({ desired, runners }) => desired === 4 && runners.length === 4);
+    expect(up.jobs).toMatchObject({ queued: 5, assigned: 0 });
+    await set.comesTo({ idle: 4 });
+    for (let jobId = 1; jobId <= 5; jobId++) await set.tell({ ...set.event('completed', jobId), conclusion: 'cancelled' });
+    const waiting = await set.reaches('1 wanted', ({ desired }) => desired === 1);
+    expect(waiting.waitsFor).toMatch(/scale-down of 3 idle runners: not until 20/);
+    expect(compute.deletions).toEqual([]);
+    await set.settles({ idle: 1 });
+    await endsClean(set);
+  });
+
+  test('a held runner is not scaled down', async () => {
+    const set = await start({ replicas: 3, scaleDownDelay: '0s' });
+    const { runners } = await set.comesTo({ idle: 3 });
+    const oldest = runners.toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1))[0];
+    await set.handle.executeUpdate('hold', { args: [{ runner: oldest?.runnerName }] });
+    await set.handle.executeUpdate('scale', { args: [{ replicas: 0 }] });
+    const held = await set.settles({ idle: 1 });
+    expect(held).toMatchObject({ runners: [{ workflowId: oldest?.workflowId, held: true }], holds: [oldest?.runnerName] });
+    await expect(set.handle.executeUpdate('hold', { args: [{ runner: 'nobody' }] })).rejects.toThrow();
+    await set.handle.executeUpdate('hold', { args: [{ runner: oldest?.runnerName, release: true }] });
+    await set.settles({});
+    await endsClean(set);
+  });
+
+  test('a rollout: new runners first, idle old ones leave, busy ones finish their job, and then the old template is gone', async () => {
+    const set = await start({ replicas: 3, template: { ephemeral: false } as never });
+    const { generation, runners } = await set.comesTo({ idle: 3 });
+    const [busy] = runners;
+    if (busy === undefined) throw new Error('no runner');
+    set.startJob(busy);
+    await set.tell(set.event('in_progress', 1, busy.runnerName));
+    await set.settles({ idle: 2, busy: 1 });
+    await set.handle.executeUpdate('setTemplate', { args: [SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] })] });
+    const old = (status: { runners: SetRunnerStatus[] }): SetRunnerStatus[] => status.runners.filter((one) => one.generation === generation);
+    // The new one is not up yet: nobody leaves.
+    const begun = await set.reaches('a new runner', (status) => status.runners.length === 4);
+    expect(old(begun)).toHaveLength(3);
+    const timer = setInterval(() => set.bringUp(), 20);
+    const waiting = await set.reaches('only the busy one left', (status) => old(status).length === 1 && status.runners.filter(idle).length >= 2);
+    expect(old(waiting)[0]?.workflowId).toBe(busy.workflowId);
+    expect(waiting.waitsFor).toContain('rollout: 1 runners of an earlier template are left');
+    set.endJob(busy, false);
+    await set.settles({ idle: 3 });
+    clearInterval(timer);
+    const done = await set.status();
+    expect(old(done)).toEqual([]);
+    expect(done.waitsFor ?? '').not.toContain('rollout');
+    expect(compute.created.at(-1)).toBeDefined();
+    await endsClean(set);
+  });
+
+  test('pause starts nothing and drains nothing; resume does', async () => {
+    const set = await start({ replicas: 1, paused: true });
+    expect((await set.reaches('a list', ({ desired }) => desired === 1)).paused).toBe('paused');
+    await set.handle.executeUpdate('pause', { args: [{ reason: 'the cluster is being upgraded' }] });
+    expect((await set.status()).paused).toBe('paused: the cluster is being upgraded');
+    expect(compute.created).toEqual([]);
+    await set.handle.executeUpdate('resume');
+    await set.comesTo({ idle: 1 });
+    await endsClean(set);
+  });
+
+  test('two runners in a row that never come up open the breaker; one at a time is tried until one does', async () => {
+    const set = await start({ replicas: 2, template: { timeouts: { registration: '300ms' } } as never });
+    neverOnline = setInterval(() => {
+      for (const pod of compute.pods.values()) if (pod.startedAt === undefined) compute.change(pod.name, { scheduled: true, node: 'n', startedAt: new Date().toISOString(), online: false, busy: false });
+    }, 20);
+    const open = await set.reaches('the breaker', ({ paused }) => paused !== undefined);
+    expect(open.paused).toMatch(/^never_registered ×\d$/);
+    const worse = await set.reaches('a probe to fail', ({ paused = '' }) => Number(/×(\d+)/.exec(paused)?.[1]) > Number(/×(\d+)/.exec(open.paused ?? '')?.[1]));
+    expect(worse.runners.filter(({ state }) => state === 'starting').length).toBeLessThanOrEqual(1);
+    clearInterval(neverOnline);
+    const healed = await set.comesTo({ idle: 2 });
+    expect(healed.paused).toBeUndefined();
+    await endsClean(set);
+  });
+
+  test('a declaration that is wrong is refused, with every bad field; the set goes on as it was', async () => {
+    const set = await start({ replicas: 1 });
+    await set.comesTo({ idle: 1 });
+    const bad = { name: set.name, replicas: 1, max: 3, template: { organization: 'acme', nonsense: true }, typo: 1 };
+    await expect(set.handle.executeUpdate('apply', { args: [bad] })).rejects.toMatchObject({ cause: { message: expect.stringContaining('typo is not a known field') } });
+    await expect(set.handle.executeUpdate('apply', { args: [{ ...bad, typo: undefined }] })).rejects.toMatchObject({ cause: { message: expect.stringMatching(/max and replicas exclude each other.*template.nonsense is not a known field/) } });
+    await expect(set.handle.executeUpdate('scale', { args: [{ replicas: -1 }] })).rejects.toThrow();
+    expect(await set.handle.query('declaration')).toMatchObject({ name: set.name, replicas: 1 });
+    await endsClean(set);
+  });
+
+  test('a set that is made from nonsense fails at once', async () => {
+    const set = await start({ replicas: 1, schedules: [{ cron: 'whenever', duration: '1h', replicas: 2 }] });
+    await expect(set.handle.result()).rejects.toMatchObject({ cause: { message: expect.stringContaining('schedules.0.cron "whenever" is not a cron expression') } });
+  });
+});
