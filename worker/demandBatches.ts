@@ -1,4 +1,5 @@
 /** Events on their way to sets: one signal at a time to each set, with everything that came meanwhile. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { JobEvent } from '../workflows/setContract.ts';
 
 export interface BatchLimits {
@@ -6,6 +7,8 @@ export interface BatchLimits {
   readonly maxEvents?: number;
   /** Size of one signal's events as JSON, in characters; one event is never too many. @default 262144 (Temporal warns at 512 KiB) */
   readonly maxSize?: number;
+  /** From the begin of one signal to a set to that of the next, in ms. @default 50 */
+  readonly pauseMs?: number;
 }
 
 interface Waiting {
@@ -16,19 +19,20 @@ interface Waiting {
 }
 
 /**
- * Bounds what a burst costs a set: each signal is an event of its history and a task for its worker. While one is under way, what
- * arrives is gathered for the next. Whoever adds an event learns how its own signal ended.
+ * Bounds what a burst costs a set: each signal is four events of its history and a task for its worker, and a run of a workflow may get
+ * 10,000. A lone event is sent at once; what arrives while a signal is under way, or shortly after, is gathered for the next. Whoever
+ * adds an event learns how its own signal ended.
  */
 export class DemandBatches {
   readonly #send: (workflowId: string, events: JobEvent[]) => Promise<void>;
   readonly #limits: Required<BatchLimits>;
-  /** What waits, by workflow id; an entry without anything waiting has its signal under way. */
+  /** What waits, by workflow id; an entry without anything waiting has its signal under way, or its pause. */
   readonly #lanes = new Map<string, Waiting[]>();
 
   /** @param send - sends one signal; resolves when Temporal has it */
   constructor(send: (workflowId: string, events: JobEvent[]) => Promise<void>, limits: BatchLimits = {}) {
     this.#send = send;
-    this.#limits = { maxEvents: 200, maxSize: 262_144, ...limits };
+    this.#limits = { maxEvents: 200, maxSize: 262_144, pauseMs: 50, ...limits };
   }
 
   /**
@@ -61,12 +65,14 @@ export class DemandBatches {
     this.#lanes.set(workflowId, lane);
     while (lane.length > 0) {
       const batch = lane.splice(0, this.#fitting(lane));
+      const pause = delay(this.#limits.pauseMs, undefined, { ref: false });
       try {
         await this.#send(workflowId, batch.map(({ event }) => event));
         for (const { resolve } of batch) resolve();
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
+      await pause;
     }
     this.#lanes.delete(workflowId);
   }

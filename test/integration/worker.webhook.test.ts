@@ -177,18 +177,18 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     await other.close();
   });
 
-  test('10,000 deliveries are some hundred signals, and none is lost or doubled', async () => {
+  test('10,000 deliveries are a few signals, and none is lost or doubled', async () => {
     const [a, b] = [await ownSet('a', ['linux']), await ownSet('b', ['arm64'])];
     const all = Array.from({ length: 10_000 }, (_, index) => queued(index + 1, [index % 10 === 0 ? 'arm64' : 'linux']));
     const waiting = all.values();
     const sender = async (): Promise<void> => {
       for (const body of waiting) expect((await deliver({ body })).statusCode).toBe(202);
     };
-    await Promise.all(Array.from({ length: 100 }, sender));
+    await Promise.all(Array.from({ length: 500 }, sender));
     const ids = [...(await a.events()), ...(await b.events())].map(({ jobId }) => jobId);
     expect(ids.toSorted((one, other) => one - other)).toEqual(all.map((_, index) => index + 1));
     expect(await b.events()).toHaveLength(1_000);
-    expect((await a.batches()).length).toBeLessThan(2_000);
+    expect((await a.batches()).length).toBeLessThan(300);
   });
 
   test.each<[number, string, string, Delivery]>([

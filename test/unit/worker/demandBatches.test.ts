@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { DemandBatches } from '../../../worker/demandBatches.ts';
 import type { JobEvent } from '../../../workflows/setContract.ts';
+import { until } from '../../support/until.ts';
 
 const event = (jobId: number, labels: string[] = []): JobEvent => ({ action: 'queued', jobId, runAttempt: 1, repository: 'acme/app', labels, at: 1 });
 const never = new AbortController().signal;
@@ -18,16 +19,10 @@ function gated(limits = {}): { batches: DemandBatches; sent: Sent[] } {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     sent.push({ to, jobs: events.map(({ jobId }) => jobId), accept: resolve, refuse: reject });
     await promise;
-  }, limits);
+  }, { pauseMs: 0, ...limits });
   return { batches, sent };
 }
-const settle = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
-const state = async (promise: Promise<unknown>): Promise<string> => {
-  let now = 'pending';
-  promise.then(() => (now = 'accepted'), (error: Error) => (now = error.message));
-  await settle();
-  return now;
-};
+const isPending = async (promise: Promise<unknown>): Promise<boolean> => (await Promise.race([promise, new Promise((resolve) => setImmediate(() => resolve(isPending)))])) === isPending;
 
 describe('batches of events', () => {
   test('what comes while a signal is under way goes together in the next; each waits for its own', async () => {
@@ -35,12 +30,14 @@ describe('batches of events', () => {
     const [one, two, three] = [1, 2, 3].map((id) => batches.add('set-a', event(id), never));
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1]]);
     sent[0]?.accept();
-    expect(await state(one as Promise<void>)).toBe('accepted');
-    expect(await state(two as Promise<void>)).toBe('pending');
+    await one;
+    await until('the next signal', () => sent.length === 2);
+    expect(await isPending(two as Promise<void>)).toBe(true);
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3]]);
     sent[1]?.accept();
     await Promise.all([two, three]);
     const four = batches.add('set-a', event(4), never);
+    await until('the next signal', () => sent.length === 3);
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3], [4]]);
     sent[2]?.accept();
     await four;
@@ -59,7 +56,7 @@ describe('batches of events', () => {
     const two = batches.add('set-a', event(2), never);
     sent[0]?.refuse(new Error('gone'));
     await expect(one).rejects.toThrow('gone');
-    await settle();
+    await until('the next signal', () => sent.length === 2);
     sent[1]?.accept();
     await two;
   });
@@ -75,7 +72,7 @@ describe('batches of events', () => {
     await expect(second).rejects.toThrow('late');
     await expect(first).rejects.toThrow('later');
     sent[0]?.accept();
-    await settle();
+    await until('the next signal', () => sent.length === 2);
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [3]]);
     sent[1]?.accept();
     await third;
@@ -83,13 +80,26 @@ describe('batches of events', () => {
     expect(sent).toHaveLength(2);
   });
 
+  test('after a signal there is a pause, in which more is gathered', async () => {
+    const times: number[] = [];
+    const sizes: number[] = [];
+    const batches = new DemandBatches(async (_to, events) => {
+      times.push(performance.now());
+      sizes.push(events.length);
+    }, { pauseMs: 40 });
+    await batches.add('set-a', event(1), never);
+    await Promise.all([2, 3].map(async (id) => await batches.add('set-a', event(id), never)));
+    expect(sizes).toEqual([1, 2]);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(39);
+  });
+
   test('a signal has a size', async () => {
     const { batches, sent } = gated({ maxEvents: 3, maxSize: 1_000 });
     const labels = ['x'.repeat(400)];
     const all = [event(1), event(2), event(3), event(4), event(5), event(6, labels), event(7, labels), event(8, ['x'.repeat(2_000)])].map((one) => batches.add('set-a', one, never));
-    for (let next = 0; next < 6; next++) {
+    for (let next = 0; next < 5; next++) {
+      await until('the next signal', () => sent.length === next + 1);
       sent[next]?.accept();
-      await settle();
     }
     await Promise.all(all);
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3, 4], [5, 6], [7], [8]]);
