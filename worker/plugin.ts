@@ -1,10 +1,9 @@
 /** Holdfast as a Temporal plugin: put it on any Worker of yours, and that Worker runs runners. */
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { NativeConnection, type ReplayWorkerOptions, type Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
 import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
+import { workflowsFor, workflowsPath } from './workflowBundle.ts';
 import { Companions, isCompanion, type CiQueue } from './companions.ts';
 import { createRunnerWorkflows } from './runnerWorkflows.ts';
 
@@ -76,11 +75,11 @@ export class HoldfastPlugin implements WorkerPlugin {
     if (!options.connection) this.#ownConnection = await NativeConnection.connect();
     const connection = options.connection ?? this.#ownConnection;
     this.#workerOptions = { ...options, ...(connection && { connection }), activities };
-    return { ...this.#workerOptions, activities: { ...options.activities, ...activities }, ...workflowsFor(options) };
+    return { ...this.#workerOptions, activities: { ...options.activities, ...activities }, ...(await workflowsFor(options)) };
   }
 
   configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
-    return { ...options, ...workflowsFor(options) };
+    return options.workflowsPath !== undefined || options.workflowBundle !== undefined ? options : { ...options, workflowsPath: workflowsPath() };
   }
 
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
@@ -95,12 +94,4 @@ export class HoldfastPlugin implements WorkerPlugin {
   }
 }
 
-/** Path of the workflows, for whoever bundles them ahead: TypeScript in the repository, JavaScript in the published package. */
-export function workflowsPath(): string {
-  const compiled = fileURLToPath(new URL('../workflows/index.js', import.meta.url));
-  return existsSync(compiled) ? compiled : fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
-}
-
-function workflowsFor(options: { workflowsPath?: string; workflowBundle?: unknown }): { workflowsPath?: string } {
-  return options.workflowsPath !== undefined || options.workflowBundle !== undefined ? {} : { workflowsPath: workflowsPath() };
-}
+export { workflowsPath };
