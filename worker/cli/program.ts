@@ -4,13 +4,14 @@ import { Command, CommanderError, Option } from 'commander';
 import { CliError, EXIT } from './exit.ts';
 import { Output, type Terminal } from './output.ts';
 import { addRunnerCommands } from './runnerCommands.ts';
+import { addSetCommands } from './setCommands.ts';
 
 const STATUSES = `
 Exit status:
   0    done; with "run": the runner's outcome is succeeded
   1    the command failed, or the runner's outcome is another one
   2    bad usage, input or settings: nothing was done
-  3    no such runner, or it has ended already
+  3    no such runner or set, or it has ended already
   4    Temporal does not answer
   5    a runner with this id exists already
   129  130  143   ended by SIGHUP, SIGINT, SIGTERM`;
@@ -23,6 +24,8 @@ Examples:
   $ holdfast runner start --org acme --static --name big   a runner that takes many jobs
   $ holdfast runner list --phase Busy --json
   $ holdfast runner drain runner-big --wait
+  $ holdfast set apply -f sets.yaml --dry-run              sets of runners, from a file: what would change?
+  $ holdfast set list
 
 Settings come from the environment and profile files that the Temporal CLI reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
 TEMPORAL_PROFILE, …), and HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL_UI. Options win.`;
@@ -80,6 +83,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
     .action(async () => exit(await (await import('../run.ts')).runWorkerProcess({ env: environment(program, terminal) })));
 
   addRunnerCommands(program, { terminal, output, exit });
+  addSetCommands(program, { terminal, output, exit });
 
   program
     .command('doctor')

@@ -4,7 +4,7 @@ import { CliError, EXIT } from './exit.ts';
 import type { Output, Terminal } from './output.ts';
 import type { RunnerFlags } from './runnerFlags.ts';
 import type { Selection } from './selection.ts';
-import type { ConnectionFlags, Session } from './session.ts';
+import { withSession } from './withSession.ts';
 
 /** What the commands share. */
 export interface CommandContext {
@@ -23,16 +23,6 @@ export function addRunnerCommands(program: Command, context: CommandContext): vo
   addStop(runner, context, 'drain');
   addStop(runner, context, 'cancel');
   addRun(program, context);
-}
-
-async function withSession(command: Command, { terminal }: CommandContext, use: (session: Session) => Promise<void>): Promise<void> {
-  const { Session } = await import('./session.ts');
-  const session = await Session.open(command.optsWithGlobals<ConnectionFlags>(), terminal.env);
-  try {
-    await use(session);
-  } finally {
-    await session.close();
-  }
 }
 
 function addStart(runner: Command, context: CommandContext): void {

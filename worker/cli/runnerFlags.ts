@@ -102,15 +102,21 @@ export function inputFromFlags(flags: RunnerFlags, fromFile: Json = {}, command:
   };
 }
 
-/** Reads the object of `-f`: YAML or JSON (which is YAML), `-` for stdin. @throws CliError usage */
-export async function readInputFile(path: string): Promise<Json> {
-  const shown = path === '-' ? 'standard input' : path;
-  let text: string;
+/** The text of `-f`; `-` for stdin. @throws CliError usage */
+export function readFileText(path: string): string {
   try {
-    text = readFileSync(path === '-' ? 0 : path, 'utf8');
+    return readFileSync(path === '-' ? 0 : path, 'utf8');
   } catch (error) {
-    throw new CliError('usage', `--file: cannot read ${shown}: ${reason(error)}; give a YAML or JSON file, or - for standard input`, { cause: error });
+    throw new CliError('usage', `--file: cannot read ${shownPath(path)}: ${reason(error)}; give a YAML or JSON file, or - for standard input`, { cause: error });
   }
+}
+
+export const shownPath = (path: string): string => (path === '-' ? 'standard input' : path);
+
+/** Reads the object of `-f`: YAML or JSON (which is YAML). @throws CliError usage */
+export async function readInputFile(path: string): Promise<Json> {
+  const shown = shownPath(path);
+  const text = readFileText(path);
   const { parse } = await import('yaml');
   let value: unknown;
   try {

@@ -30,14 +30,14 @@ export interface StartedRunner {
   readonly attached: boolean;
 }
 
-const NO_CAP: TimeoutPolicy = { default: { jobTimeoutCap: '3650d' } };
+/** Which cap holds for a scope is for the worker to say. */
+export const NO_CAP: TimeoutPolicy = { default: { jobTimeoutCap: '3650d' } };
 
 /** Reads and validates what a runner shall be. @throws CliError `usage` or `invalid_input` */
 export async function planStart(flags: RunnerFlags, command: readonly string[] = [], name: () => string = readableName): Promise<StartPlan> {
   const raw = inputFromFlags(flags, flags.file === undefined ? {} : await readInputFile(flags.file), command);
   const parts = [raw['set'], raw['name'] ?? name()].filter((part) => typeof part === 'string');
   const workflowId = `runner-${parts.join('-')}`;
-  // Which cap holds for a scope is for the worker to say.
   const parsed = parseRunnerInput(raw, workflowId, NO_CAP);
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const { spec } = parsed;

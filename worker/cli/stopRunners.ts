@@ -1,12 +1,12 @@
 /** `holdfast runner drain` and `holdfast runner cancel`: one runner by id, or many by selection. */
-import { createInterface } from 'node:readline/promises';
-import { userInfo } from 'node:os';
 import { WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
 import { cancelSignal, drainUpdate, type CancelMode } from '../../workflows/contract.ts';
+import { confirm } from './confirm.ts';
 import { CliError, EXIT } from './exit.ts';
 import { waitForEnd, type RunnerEnd } from './followRunner.ts';
 import { selectRunners } from './listRunners.ts';
 import type { Output } from './output.ts';
+import { requestedBy } from './requestedBy.ts';
 import type { Selection } from './selection.ts';
 import type { Session } from './session.ts';
 import { findRunner } from './startRunner.ts';
@@ -68,7 +68,7 @@ async function stopOne(session: Session, workflowId: string, runId: string, opti
 }
 
 async function request(session: Session, workflowId: string, options: StopOptions): Promise<string | undefined> {
-  const reason = options.reason ?? `${options.action} requested by ${user()} with holdfast`;
+  const reason = options.reason ?? `${options.action} ${requestedBy()}`;
   const handle = session.client.workflow.getHandle(workflowId);
   if (options.action === 'drain') {
     try {
@@ -92,23 +92,6 @@ async function confirmed(session: Session, output: Output, selection: Selection,
   return rows.map((row) => ({ workflowId: row.id, runId: row.runId }));
 }
 
-async function confirm(output: Output, what: string): Promise<void> {
-  if (!output.terminal.interactive || output.json) throw new CliError('usage', `would ${what}; add --yes to do it`);
-  const questions = createInterface({ input: process.stdin, output: process.stderr });
-  const interrupted = new AbortController();
-  questions.once('SIGINT', () => interrupted.abort());
-  try {
-    output.note('confirm', what);
-    const answer = await questions.question('go on? [y/N] ', { signal: interrupted.signal });
-    if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('failed', 'nothing was done');
-  } catch (error) {
-    if (interrupted.signal.aborted) throw new CliError('interrupted', 'interrupted: nothing was done', { cause: error });
-    throw error;
-  } finally {
-    questions.close();
-  }
-}
-
 function describe(stopped: Stopped, action: 'drain' | 'cancel'): string {
   const { end } = stopped;
   if (!stopped.accepted) return `${stopped.id}: not accepted: ${stopped.note}`;
@@ -125,12 +108,4 @@ async function inTurns<T, R>(items: readonly T[], run: (item: T) => Promise<R>):
     }),
   );
   return results;
-}
-
-function user(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'an unknown user'; // a container may run as a user id without an entry in /etc/passwd
-  }
 }

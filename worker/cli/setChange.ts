@@ -1,0 +1,82 @@
+/** `holdfast set scale|pause|resume|hold|delete`: what an operator tells one set. */
+import { drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, scaleUpdate, setStatusQuery, type RunnerSetStatus, type SetScale } from '../../workflows/setContract.ts';
+import { confirm } from './confirm.ts';
+import { CliError, EXIT } from './exit.ts';
+import type { Output } from './output.ts';
+import { requestedBy } from './requestedBy.ts';
+import type { Session } from './session.ts';
+import { askSet, nameOf, runningSet, tellSet } from './setCalls.ts';
+import { waitForSetEnd } from './setEnd.ts';
+import { boundsText } from './setGet.ts';
+
+/** More runners than this are not drained unasked. */
+const MANY = 10;
+
+/** @throws CliError as {@link tellSet} */
+export async function scaleSet(session: Session, output: Output, name: string, scale: SetScale): Promise<void> {
+  const { workflowId } = await runningSet(session, name);
+  const status = await tellSet(session, workflowId, scaleUpdate, scale);
+  const now = `${status.desired} runners wanted now (${boundsText(status)})`;
+  output.result(status, [`${status.name}: ${now}`]);
+  if (!saysSo(status, scale)) output.note('schedule', `${status.name}: a schedule holds now; the new size counts when it is over`);
+}
+
+const saysSo = ({ min, max }: RunnerSetStatus, { replicas, minIdle, max: most }: SetScale): boolean =>
+  (replicas === undefined || (replicas === min && replicas === max)) && (minIdle === undefined || minIdle === min) && (most === undefined || most === max);
+
+export async function pauseSet(session: Session, output: Output, name: string, reason: string = requestedBy()): Promise<void> {
+  const { workflowId } = await runningSet(session, name);
+  const status = await tellSet(session, workflowId, pauseUpdate, { reason });
+  output.result(status, [`${status.name}: paused: no runner is started; those that run go on`]);
+}
+
+export async function resumeSet(session: Session, output: Output, name: string): Promise<void> {
+  const { workflowId } = await runningSet(session, name);
+  const status = await tellSet(session, workflowId, resumeUpdate);
+  output.result(status, [`${status.name}: resumed, ${status.desired} runners wanted now`]);
+}
+
+/** @param runner - its workflow id, also without `runner-`, or its name at the CI server */
+export async function holdRunner(session: Session, output: Output, name: string, runner: string, { release }: { release: boolean }): Promise<void> {
+  const { workflowId } = await runningSet(session, name);
+  const found = findIn(await statusOf(session, workflowId), runner, release);
+  const status = await tellSet(session, workflowId, holdUpdate, { runner: found, release });
+  output.result(status, [`${status.name}: ${found} ${release ? 'is held no longer' : 'is held: no scale-down and no rollout touches it'}`]);
+}
+
+/** How the set calls this runner. @throws CliError not_found */
+function findIn({ name, runners, holds }: RunnerSetStatus, runner: string, release: boolean): string {
+  const found = runners.find(({ workflowId, runnerName }) => workflowId === runner || workflowId === `runner-${runner}` || runnerName === runner);
+  if (release) {
+    const names = [runner, found?.workflowId, found?.runnerName];
+    const held = holds.find((each) => names.includes(each));
+    if (held === undefined) throw new CliError('not_found', `set ${name} holds no ${runner}; it holds ${holds.length === 0 ? 'none' : holds.join(', ')}`);
+    return held;
+  }
+  if (found === undefined) throw new CliError('not_found', `set ${name} has no runner ${runner}: see "holdfast set get ${name}"`);
+  return found.workflowId;
+}
+
+/** @returns the status to exit with */
+export async function deleteSet(session: Session, output: Output, name: string, options: { wait?: boolean; yes?: boolean; reason?: string }): Promise<number> {
+  const { workflowId, runId } = await runningSet(session, name);
+  const before = await statusOf(session, workflowId);
+  if (before.runners.length > MANY && !options.yes) await confirm(output, `drain ${before.runners.length} runners and end the set ${before.name}`);
+  const status = await tellSet(session, workflowId, drainSetUpdate, { reason: options.reason ?? requestedBy() });
+  const line = `${status.name}: ${status.runners.length} runners leave; jobs that run may finish, then the set ends`;
+  if (!options.wait) {
+    output.result({ ...status, deleted: false }, [line]);
+    return EXIT.ok;
+  }
+  output.note('waiting', line, { runners: status.runners.length });
+  const end = await waitForSetEnd(session, workflowId, runId);
+  output.result({ name: status.name, deleted: end.how === 'ended', end }, [`${status.name}: ${end.how}: ${end.message}`]);
+  return end.how === 'ended' ? EXIT.ok : EXIT.failed;
+}
+
+/** @throws CliError when no worker answers */
+async function statusOf(session: Session, workflowId: string): Promise<RunnerSetStatus> {
+  const status = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+  if (status !== undefined) return status;
+  throw new CliError('failed', `set ${nameOf(workflowId)}: no worker answered within 3 s, so nothing was done; check that a worker runs ("holdfast worker")`);
+}

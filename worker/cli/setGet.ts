@@ -1,0 +1,109 @@
+/** `holdfast set get` */
+import { setStatusQuery, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import type { Output } from './output.ts';
+import { pendingActivities, type PendingActivity } from './pendingActivities.ts';
+import type { Session } from './session.ts';
+import { askSet, describeSet, nameOf } from './setCalls.ts';
+import { readSetEnd, type SetEnd } from './setEnd.ts';
+import { coverOfMemo } from './setList.ts';
+import { table } from './table.ts';
+import { formatAge } from './text.ts';
+
+/** Everything known about one set. */
+export interface SetDetails {
+  readonly id: string;
+  readonly name: string;
+  readonly runId: string;
+  /** Temporal's: RUNNING, COMPLETED, … */
+  readonly status: string;
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly scope?: string;
+  readonly labels?: readonly string[];
+  /** From the workflow itself; absent when no worker answered in time, or when the set has ended. */
+  readonly set?: RunnerSetStatus;
+  /** Why `set` is absent. */
+  readonly note?: string;
+  readonly end?: SetEnd;
+  readonly pendingActivities: readonly PendingActivity[];
+  readonly ui?: string;
+}
+
+/** @throws CliError `not_found`, `unreachable` */
+export async function getSet(session: Session, output: Output, name: string): Promise<void> {
+  const details = await readSet(session, name);
+  output.result(details, setLines(details, Date.now()));
+}
+
+async function readSet(session: Session, nameOrId: string): Promise<SetDetails> {
+  const { workflowId, runId, status, startTime, closeTime, memo, raw } = await describeSet(session, nameOrId);
+  const ui = session.link(workflowId, runId);
+  const base = {
+    id: workflowId,
+    name: nameOf(workflowId),
+    runId,
+    status: status.name,
+    startedAt: startTime.toISOString(),
+    ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
+    ...coverOfMemo(memo),
+    pendingActivities: pendingActivities(raw),
+    ...(ui === undefined ? {} : { ui }),
+  };
+  if (status.name !== 'RUNNING') {
+    const end = await readSetEnd(session, workflowId, runId);
+    return { ...base, ...(end === undefined ? {} : { end }) };
+  }
+  const set = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+  if (set === undefined) return { ...base, note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")' };
+  return { ...base, set };
+}
+
+/** @param now - ms since the epoch */
+export function setLines(details: SetDetails, now: number): string[] {
+  const { set, end } = details;
+  const age = (iso: string): string => `${iso} (${formatAge(now - Date.parse(iso))} ago)`;
+  const count = (state: RunnerSetStatus['runners'][number]['state']): number => set?.runners.filter((runner) => runner.state === state).length ?? 0;
+  const rows: [string, string | undefined][] = [
+    ['Set', details.name],
+    ['Id', details.id],
+    ['Status', details.status.toLowerCase()],
+    ['End', end && `${end.how}: ${end.message}`],
+    ['Scope', details.scope],
+    ['Labels', details.labels?.join(', ')],
+    ['Template', set?.generation],
+    ['Wanted', set && `${set.desired} (${boundsText(set)})`],
+    ['Runners', set && `${set.runners.length}: ${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`],
+    ['Jobs', set && `${set.jobs.queued} queued, ${set.jobs.assigned} running; ${set.jobs.startedTotal} started and ${set.jobs.completedTotal} completed in all`],
+    ['Starts no runner', set?.paused],
+    ['Waits for', set?.waitsFor],
+    ['Holds', set?.holds.join(', ')],
+    ['Started', age(details.startedAt)],
+    ['Ended', details.endedAt && age(details.endedAt)],
+    ['Link', details.ui],
+    ['Note', details.note],
+  ];
+  const lines = rows.filter(([, value]) => value !== undefined && value !== '').map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
+  if (set !== undefined && set.runners.length > 0) lines.push('', runnersTable(set, now));
+  if (details.pendingActivities.length > 0) lines.push('', ...details.pendingActivities.map((each) => `${each.type}: ${each.state}, attempt ${each.attempt}${each.lastFailure === undefined ? '' : `, last failure: ${each.lastFailure}`}`));
+  return lines;
+}
+
+/** `3 to 20`, or `fixed` */
+export function boundsText({ min, max }: Pick<RunnerSetStatus, 'min' | 'max'>): string {
+  return min === max ? `fixed at ${max}` : `at least ${min} idle, at most ${max}`;
+}
+
+function runnersTable({ runners, generation }: RunnerSetStatus, now: number): string {
+  return table(
+    ['RUNNER', 'STATE', 'TEMPLATE', 'AGE', 'HELD', 'SLOT', 'NAME'],
+    runners.map((runner) => [
+      runner.workflowId,
+      runner.state,
+      runner.generation === generation ? runner.generation : `${runner.generation} (old)`,
+      formatAge(now - Date.parse(runner.startedAt)),
+      runner.held ? 'held' : '-',
+      runner.slot === undefined ? '-' : String(runner.slot),
+      runner.runnerName ?? '-',
+    ]),
+  );
+}

@@ -1,0 +1,107 @@
+/** `holdfast set list` */
+import { z } from 'zod';
+import { inTurns } from '../../activities/inTurns.ts';
+import { SET_COVER_MEMO, RUNNER_SET_WORKFLOW, setStatusQuery, type RunnerSetStatus, type SetRunnerStatus } from '../../workflows/setContract.ts';
+import type { Output } from './output.ts';
+import type { Session } from './session.ts';
+import { askSet, nameOf } from './setCalls.ts';
+import { table } from './table.ts';
+import { formatAge } from './text.ts';
+
+/** A running set. What only a worker can say is absent when none answers; `note` says so then. */
+export interface SetRow extends Partial<Pick<RunnerSetStatus, 'generation' | 'desired' | 'min' | 'max' | 'jobs' | 'paused' | 'waitsFor' | 'ending'>> {
+  readonly id: string;
+  readonly name: string;
+  readonly runId: string;
+  readonly startedAt: string;
+  readonly scope?: string;
+  readonly labels?: readonly string[];
+  readonly runners?: Readonly<Record<SetRunnerStatus['state'], number>>;
+  readonly note?: string;
+}
+
+/** Status queries under way at once. */
+const AT_ONCE = 10;
+
+const cover = z.object({ labels: z.array(z.string()), scope: z.string() });
+
+/** The jobs that a set is for, as its memo says: known also while no worker answers. */
+export function coverOfMemo(memo: Record<string, unknown> | undefined): { labels?: string[]; scope?: string } {
+  const { data } = cover.safeParse(memo?.[SET_COVER_MEMO]);
+  return data === undefined ? {} : { labels: data.labels, ...(data.scope === '' ? {} : { scope: data.scope }) };
+}
+
+/** Lists the running sets of the namespace, by name. @throws CliError `unreachable`, `usage` */
+export async function listSets(session: Session, output: Output, limit: number): Promise<void> {
+  const { rows, more } = await readSets(session, limit);
+  output.result({ sets: rows, more }, rows.length === 0 ? [] : [setTable(rows, Date.now())]);
+  if (output.json) return;
+  if (rows.length === 0) output.note('none', 'no sets; "holdfast set apply" makes them');
+  if (more) output.note('more', `only ${limit} are shown: --limit shows more`);
+  const silent = rows.filter(({ note }) => note !== undefined).length;
+  if (silent > 0) output.note('silent', `${silent} of ${rows.length} sets did not answer: check that a worker runs ("holdfast worker")`);
+}
+
+async function readSets(session: Session, limit: number): Promise<{ rows: SetRow[]; more: boolean }> {
+  const found: SetRow[] = [];
+  const query = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`;
+  const more = await session.call(async (client) => {
+    for await (const { workflowId, runId, startTime, memo } of client.workflow.list({ query, pageSize: Math.min(limit + 1, 1_000) })) {
+      if (found.length === limit) return true;
+      found.push({ id: workflowId, name: nameOf(workflowId), runId, startedAt: startTime.toISOString(), ...coverOfMemo(memo) });
+    }
+    return false;
+  }, { timeoutMs: 60_000 });
+  const rows: SetRow[] = [];
+  await inTurns(AT_ONCE, found, async (row) => void rows.push(await withStatus(session, row)));
+  return { rows: rows.toSorted((a, b) => (a.name < b.name ? -1 : 1)), more };
+}
+
+async function withStatus(session: Session, row: SetRow): Promise<SetRow> {
+  try {
+    const status = await askSet<RunnerSetStatus>(session, row.id, setStatusQuery.name);
+    return status === undefined ? { ...row, note: 'no worker answered within 3 s' } : { ...row, ...summarized(status) };
+  } catch (error) {
+    // It has ended since it was listed, or does not understand the question: the others are listed all the same.
+    return { ...row, note: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function summarized({ generation, desired, min, max, jobs, paused, waitsFor, ending, labels, scope, runners }: RunnerSetStatus): Partial<SetRow> {
+  const count = (state: SetRunnerStatus['state']): number => runners.filter((runner) => runner.state === state).length;
+  return {
+    generation,
+    desired,
+    min,
+    max,
+    runners: { starting: count('starting'), idle: count('idle'), busy: count('busy'), draining: count('draining') },
+    jobs,
+    labels,
+    ...(scope === '' ? {} : { scope }),
+    ...(paused === undefined ? {} : { paused }),
+    ...(waitsFor === undefined ? {} : { waitsFor }),
+    ...(ending === undefined ? {} : { ending }),
+  };
+}
+
+/** @param now - ms since the epoch, for the age */
+export function setTable(rows: readonly SetRow[], now: number): string {
+  const number = (value: number | undefined): string => (value === undefined ? '?' : String(value));
+  return table(
+    ['NAME', 'WANTED', 'BOUNDS', 'STARTING', 'IDLE', 'BUSY', 'LEAVING', 'QUEUED', 'RUNNING', 'SCOPE', 'AGE', 'NOTE'],
+    rows.map((row) => [
+      row.name,
+      number(row.desired),
+      row.min === undefined || row.max === undefined ? '?' : row.min === row.max ? String(row.max) : `${row.min}-${row.max}`,
+      number(row.runners?.starting),
+      number(row.runners?.idle),
+      number(row.runners?.busy),
+      number(row.runners?.draining),
+      number(row.jobs?.queued),
+      number(row.jobs?.assigned),
+      row.scope ?? '-',
+      formatAge(now - Date.parse(row.startedAt)),
+      row.note ?? (row.ending === undefined ? (row.paused ?? '-') : 'is being deleted'),
+    ]),
+  );
+}

@@ -1,0 +1,45 @@
+/** Starts the workflow of a set. */
+import { SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
+import { RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover, type SetScale } from '../../workflows/setContract.ts';
+import type { SetSpec } from '../../workflows/setInput.ts';
+import type { Session } from './session.ts';
+import { clean, shorten } from './text.ts';
+
+/** Temporal's bound is 200 bytes; what is in here is mostly ASCII. */
+const SUMMARY = 120;
+
+/** @returns the id of its run @throws what the client throws: `WorkflowExecutionAlreadyStartedError` among others */
+export async function startSet(session: Session, input: RunnerSetInput, spec: SetSpec): Promise<string> {
+  const workflowId = setWorkflowId(spec.name);
+  const handle = await session.attempt((client) =>
+    client.workflow.start(RUNNER_SET_WORKFLOW, {
+      workflowId,
+      taskQueue: session.settings.taskQueue,
+      args: [input],
+      workflowIdConflictPolicy: 'FAIL',
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      staticSummary: shorten(`set of ${summaryOf(spec)}`, SUMMARY),
+      // From the start, so that the webhook finds it before a worker does.
+      memo: { [SET_COVER_MEMO]: coverOf(spec) },
+      typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: spec.name }, ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }])],
+      priority: { fairnessKey: (spec.scope?.name ?? spec.name).slice(0, 64) },
+    }),
+  );
+  return handle.firstExecutionRunId;
+}
+
+/** Plain commands have no scope, and no job is for them. */
+function coverOf({ labels, scope }: SetSpec): SetCover {
+  return { labels: [...labels], scope: scope?.name ?? '', scopeKind: scope?.kind ?? 'organization' };
+}
+
+/** `ephemeral runners for acme (linux, x64)` */
+export function summaryOf({ ephemeral, scope, labels, template }: SetSpec): string {
+  if (scope === undefined) return clean((template.command ?? []).join(' '));
+  return clean(`${ephemeral ? 'ephemeral' : 'static'} runners for ${scope.name} (${labels.join(', ')})`);
+}
+
+/** `3 runners`, `2 idle, 20 at the most` */
+export function sizeText({ replicas, minIdle = 0, max }: SetScale): string {
+  return replicas === undefined ? `${minIdle} idle, ${max} at the most` : `${replicas} runner${replicas === 1 ? '' : 's'}`;
+}
