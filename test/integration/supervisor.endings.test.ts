@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { census, gracefully, interrupted, notExited, STOPPED_CHILDREN, strangers, swallowed, TICK, timedOut } from '../support/stoppedChildren.ts';
 import { bundleSupervisor, PLACEMENTS, type Placement, SupervisedProcess } from '../support/supervisedProcess.ts';
 
 const bundle = bundleSupervisor();
@@ -11,8 +12,8 @@ const GRACE_MS = 800;
 const CLEANUP_MS = 2500;
 /** A busy machine may take this long to run what is due, in ms. */
 const SLACK_MS = 3000;
-/** Seen from inside, after the command's end: every process there is. Shell builtins only, so that the list is not about itself. */
-const CENSUS = JSON.stringify(['sh', '-c', 'echo "reason=$HOLDFAST_STOP_REASON ours=$$,$PPID"; [ "$PPID" -gt 9 ] || for p in /proc/[0-9]*; do read -r line < "$p/stat" && echo "process $line"; done 2> /dev/null; echo census']);
+const GRACEFULLY = gracefully('800ms');
+const NOT = notExited('800ms');
 
 interface Marker {
   exitCode: number;
@@ -26,52 +27,14 @@ function start(placement: Placement, script: string, options: readonly string[] 
   const folder = mkdtempSync(join(bundle.folder, 'run-'));
   const path = join(folder, 'marker');
   const supervised = new SupervisedProcess(bundle.file, placement, [
-    '--signal-timeout', `${GRACE_MS}ms`, '--cleanup-timeout', `${CLEANUP_MS}ms`, '--marker', path, '--cleanup-command', CENSUS, ...options, '--', 'sh', '-c', script,
+    '--signal-timeout', `${GRACE_MS}ms`, '--cleanup-timeout', `${CLEANUP_MS}ms`, '--marker', path, '--cleanup-command', JSON.stringify(census(placement === 'container')), ...options, '--', 'sh', '-c', script,
   ]).reading();
   const marker = (): Marker => JSON.parse(readFileSync(path, 'utf8')) as Marker;
   return { supervised, marker };
 }
 
-/** What the census saw besides init, supervisor and the census itself; zombies, too. */
-function strangers(printed: string): string[] {
-  const ours = ['1', ...(/ours=(\d+),(\d+)/.exec(printed)?.slice(1) ?? [])];
-  const seen = printed.split('\n').filter((line) => line.startsWith('process '));
-  expect(seen.length).toBeGreaterThanOrEqual(3);
-  return seen.filter((line) => !ours.includes(line.split(' ')[1] ?? ''));
-}
-
-const TICK = 'while :; do sleep 0.05; done';
-const INTERRUPT = (word: string) => `Entrypoint received interrupt: ${word}`;
-const GRACEFULLY = 'Process gracefully exited before 800ms grace period';
-const NOT = 'Process did not exit before 800ms grace period';
-
-interface Row {
-  child: string;
-  script: string;
-  status: number;
-  signal?: string;
-  ending: string;
-  options?: string[];
-  /** Sent once more, at once. */
-  twice?: boolean;
-  prints?: string;
-}
-
-const CHILDREN: Row[] = [
-  { child: 'exits in time', script: `trap "exit 7" TERM INT; echo up; ${TICK}`, status: 7, ending: GRACEFULLY },
-  { child: 'ignores SIGINT', script: `trap "" INT; echo up; sleep 77`, status: 143, signal: 'SIGTERM', ending: GRACEFULLY },
-  { child: 'ignores both', script: `trap "" INT TERM; echo up; sleep 77`, status: 137, signal: 'SIGKILL', ending: NOT },
-  { child: 'forks a grandchild that ignores signals', script: `sh -c 'trap "" TERM INT; echo up; sleep 77; :' & wait`, status: 143, signal: 'SIGTERM', ending: NOT },
-  { child: 'dies while its grandchild still saves', script: `sh -c 'trap "sleep 0.2; echo saved; exit" TERM; echo up; ${TICK}' & wait`, status: 143, signal: 'SIGTERM', ending: GRACEFULLY, prints: 'saved' },
-  { child: 'has a grandchild in a session of its own', script: `trap "exit 0" TERM; setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' & wait`, status: 0, ending: GRACEFULLY },
-  { child: 'has an orphan in a session of its own', script: `trap "exit 0" TERM; (setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' &); ${TICK}`, status: 0, ending: GRACEFULLY },
-  { child: 'drops its handler after the first signal', script: `trap "trap - TERM; stopped=1" TERM; echo up; while [ -z "$stopped" ]; do sleep 0.05; done; sleep 0.2; echo saved; exit 9`, status: 9, ending: GRACEFULLY, twice: true, prints: 'saved' },
-  { child: 'closes its output early', script: `trap "exit 5" TERM; echo up; exec >&-; ${TICK}`, status: 5, ending: GRACEFULLY, options: ['--mode', 'github'] },
-  { child: 'leaves a zombie', script: `(exit 3) & (sleep 0.1; echo up) & exec sleep 77`, status: 143, signal: 'SIGTERM', ending: GRACEFULLY },
-];
-
 describe.each(PLACEMENTS)('placement %s, SIGTERM, a child that', (placement) => {
-  test.each(CHILDREN)('$child', async ({ script, status, signal = null, ending, options = [], twice = false, prints }) => {
+  test.each(STOPPED_CHILDREN)('$child', async ({ script, status, signal = null, graceful, options = [], twice = false, prints }) => {
     const { supervised, marker } = start(placement, script, options);
     await supervised.printed('up');
     const startMs = performance.now();
@@ -82,9 +45,9 @@ describe.each(PLACEMENTS)('placement %s, SIGTERM, a child that', (placement) => 
     }
     expect(await supervised.status()).toBe(status);
     expect(performance.now() - startMs).toBeLessThan(GRACE_MS + CLEANUP_MS + SLACK_MS);
-    expect(supervised.errors).toEqual([INTERRUPT('terminated'), ...(twice ? [`${INTERRUPT('terminated')} (already stopping, not passed on)`] : []), ending]);
+    expect(supervised.errors).toEqual([interrupted('terminated'), ...(twice ? [swallowed('terminated')] : []), graceful ? GRACEFULLY : NOT]);
     const { startedAt, endedAt, ...end } = marker();
-    expect(end).toEqual({ exitCode: status, signal, reason: 'cancelled' });
+    expect(end).toMatchObject({ exitCode: status, signal, reason: 'cancelled' });
     expect(Date.parse(endedAt)).toBeGreaterThanOrEqual(Date.parse(startedAt ?? ''));
     await supervised.printed('census');
     if (prints !== undefined) await supervised.printed(prints);
@@ -110,7 +73,7 @@ describe('how it is stopped', () => {
     await supervised.printed('up');
     supervised.signal(by);
     expect(await supervised.status()).toBe(status);
-    expect(supervised.errors).toEqual([INTERRUPT(word), GRACEFULLY]);
+    expect(supervised.errors).toEqual([interrupted(word), GRACEFULLY]);
     expect(marker()).toMatchObject({ exitCode: status, signal: by, reason: 'cancelled' });
   });
 
@@ -141,7 +104,7 @@ describe('how it is stopped', () => {
     await supervised.logged('terminated');
     supervised.signal('SIGINT');
     expect(await supervised.status()).toBe(4);
-    expect(supervised.errors).toEqual([INTERRUPT('terminated'), `${INTERRUPT('interrupt')} (already stopping, not passed on)`, GRACEFULLY]);
+    expect(supervised.errors).toEqual([interrupted('terminated'), swallowed('interrupt'), GRACEFULLY]);
   });
 
   test('stop.signals: a sequence of signals instead', async () => {
@@ -157,7 +120,7 @@ describe('timeout', () => {
   test('SIGINT, and status 127 whatever the command says', async () => {
     const { supervised, marker } = start(placement, `trap "exit 0" INT; echo up; ${TICK}`, ['--timeout', '600ms']);
     expect(await supervised.status()).toBe(127);
-    expect(supervised.errors).toEqual(['Process did not finish before 600ms timeout', GRACEFULLY]);
+    expect(supervised.errors).toEqual([timedOut('600ms'), GRACEFULLY]);
     expect(marker()).toMatchObject({ exitCode: 127, signal: null, reason: 'timeout' });
     expect(supervised.stdout.toString()).toContain('reason=timeout');
   });
@@ -165,7 +128,7 @@ describe('timeout', () => {
   test('then SIGKILL', async () => {
     const { supervised, marker } = start(placement, `trap "" INT; echo up; sleep 77`, ['--timeout', '600ms']);
     expect(await supervised.status()).toBe(127);
-    expect(supervised.errors).toEqual(['Process did not finish before 600ms timeout', NOT]);
+    expect(supervised.errors).toEqual([timedOut('600ms'), NOT]);
     expect(marker()).toMatchObject({ exitCode: 127, signal: 'SIGKILL', reason: 'timeout' });
   });
 });

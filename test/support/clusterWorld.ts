@@ -117,11 +117,12 @@ export class ClusterWorld {
     return worker;
   }
 
-  /** Starts a runner in an organization of its own, so that jobs, faults and requests can be told apart. */
+  /** Starts a runner; in an organization of its own, so that jobs, faults and requests can be told apart, unless it is a plain command. */
   async start(name: string, input: Partial<RunnerInput> = {}): Promise<ClusterRun> {
     const key = `${name}-${randomUUID().slice(0, 6)}`;
     const { intervals: mine, ...more } = this.#options.input ?? {};
-    const full: RunnerInput = { organization: key, ...more, ...input, intervals: { ...SHORT_INTERVALS, ...mine, ...input.intervals } };
+    const scope = input.ciServer === 'none' ? {} : { organization: key };
+    const full: RunnerInput = { ...scope, ...more, ...input, intervals: { ...SHORT_INTERVALS, ...mine, ...input.intervals } };
     const handle = await this.client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${key}`, taskQueue: this.taskQueue, args: [full] });
     const run = new ClusterRun(this, key, handle);
     this.runs.push(run);

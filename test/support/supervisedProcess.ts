@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buildSync } from 'esbuild';
+import { markedProcesses } from './markedProcesses.ts';
 
 const MAIN = new URL('../../supervisor/main.ts', import.meta.url).pathname;
 const TINI = '/usr/bin/tini-static';
@@ -125,10 +126,7 @@ export class SupervisedProcess {
 
   /** Command lines of what still runs of all that was started here. */
   leftovers(): string[] {
-    return processIds().flatMap((pid) => {
-      const env = read(`/proc/${pid}/environ`).split('\0');
-      return env.includes(this.#token) ? [read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')] : [];
-    });
+    return markedProcesses(this.#token).map(({ command }) => command);
   }
 }
 
@@ -149,8 +147,6 @@ export function handles(pid: number, number: number): boolean {
   const mask = /SigCgt:\s*([0-9a-f]+)/.exec(read(`/proc/${pid}/status`))?.[1];
   return mask !== undefined && ((BigInt(`0x${mask}`) >> BigInt(number - 1)) & 1n) === 1n;
 }
-
-const processIds = (): number[] => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
 
 function read(path: string): string {
   try {

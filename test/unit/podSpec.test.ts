@@ -56,6 +56,12 @@ describe('podSpec', () => {
     expect(() => podSpec(bare, {}, 'main', undefined)).toThrow(/No image for the runner container/);
   });
 
+  test("the supervisor's settings reach it as they were written: Kubernetes would make one of two $", () => {
+    const supervision = { watches: 'command', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, startupMs: 1, cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'] } as const;
+    const { env } = runnerOf({ command: ['work'], supervision }, { supervisor: { image: 'sup' } });
+    expect(env).toContainEqual({ name: 'HOLDFAST_CLEANUP_COMMAND', value: '["sh","-c","echo $$$$ $$(HOME)"]' });
+  });
+
   test('command and args replace those below', () => {
     const container = { name: 'runner', command: ['t'], args: ['t'] };
     expect(runnerOf({ command: ['r'], template: { spec: { containers: [container] } } }, { command: ['d'], args: ['d'] })).toMatchObject({ command: ['r'], args: ['t'] });

@@ -92,7 +92,10 @@ function supervisedRunner({ command, args, ...rest }: Partial<V1Container>, supe
   };
 }
 
-/** By variables, not options: so an image that brings its own supervisor is told the same way. */
+/**
+ * By variables, not options: so an image that brings its own supervisor is told the same way. The kubelet would read `$(NAME)` and `$$` in
+ * them as its own: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+ */
 function environment(supervision: Supervision, port: number): V1EnvVar[] {
   const { watches, onTerm, drainTimeoutMs, signalTimeoutMs, cleanupTimeoutMs, signals, cleanupCommand, timeoutMs } = supervision;
   const values: Record<string, string | undefined> = {
@@ -107,7 +110,7 @@ function environment(supervision: Supervision, port: number): V1EnvVar[] {
     HOLDFAST_CLEANUP_COMMAND: cleanupCommand && JSON.stringify(cleanupCommand),
     HOLDFAST_TIMEOUT: timeoutMs === undefined ? undefined : `${timeoutMs}ms`,
   };
-  return Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+  return Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value: value.replaceAll('$', '$$$$') }]));
 }
 
 /** What a workload that resumes needs to know, under the supervisor or not. */

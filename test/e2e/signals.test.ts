@@ -1,0 +1,183 @@
+/** Commands of every kind under the supervisor in real pods, stopped in every way: status, log lines, record, time, nothing left. */
+import { constants } from 'node:os';
+import { expect } from '@jest/globals';
+import type { RunnerInput } from '../../workflows/contract.ts';
+import { ClusterWorld } from '../support/clusterWorld.ts';
+import { CommandRun } from '../support/commandRun.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { inContainer, signalFromInside } from '../support/podLog.ts';
+import { census, gracefully, interrupted, notExited, STOPPED_CHILDREN, strangers, swallowed, TICK, timedOut } from '../support/stoppedChildren.ts';
+import { handles } from '../support/supervisedProcess.ts';
+import { together, type Scenario } from '../support/together.ts';
+import { until } from '../support/until.ts';
+
+const GRACE_MS = 3_000;
+const CLEANUP_MS = 4_000;
+/** A busy machine may take this long to run what is due, in ms. */
+const SLACK_MS = 4_000;
+const STOP = { signalTimeout: '3s', cleanupTimeout: '4s', cleanupCommand: census(true) };
+
+interface Case {
+  readonly script: string;
+  readonly input?: Partial<RunnerInput>;
+  /** A pod deletion is how SIGTERM comes; all else is sent from inside; by its timeout it stops by itself. */
+  readonly by: 'deletion' | 'timeout' | readonly string[];
+  readonly status: number;
+  readonly signal?: string | null;
+  readonly reason?: 'cancelled' | 'timeout';
+  readonly errors: readonly string[];
+  readonly verdict: { readonly outcome: string; readonly cause?: string };
+  readonly prints?: string;
+}
+
+/** Lost to whoever deleted the pod: a command is its own job. */
+const LOST = { outcome: 'errored', cause: 'deleted_externally' };
+
+async function play(world: ClusterWorld, { script, input = {}, by, status, signal = null, reason = 'cancelled', errors, verdict, prints }: Case): Promise<void> {
+  const life = await CommandRun.start(world, 'signalled', script, { stop: STOP, ...input });
+  const { pod, log } = await life.running();
+  await log.says('up');
+  if (by === 'deletion') await life.run.deletePod(pod, GRACE_MS / 1_000 + CLEANUP_MS / 1_000 + 5);
+  else if (by !== 'timeout') await signalFromInside(world.namespace, pod, by);
+  const result = await life.ends();
+  await log.complete();
+
+  expect(log.errors.map(({ text }) => text)).toEqual(errors);
+  const [end] = life.containerEnds();
+  expect(end?.record).toMatchObject({ exitCode: status, signal, reason });
+  expect(end?.exitCode).toBe(status);
+  expect(result).toMatchObject({ ...verdict, exitCode: status, attempt: 1 });
+  expect(log.text).toContain(`reason=${reason}`);
+  expect(log.text).toContain('census');
+  expect(strangers(log.text)).toEqual([]);
+  if (prints !== undefined) expect(log.text).toContain(prints);
+  const [first] = log.errors;
+  const tookMs = Date.parse(end?.record?.endedAt ?? '') - (first?.at ?? Number.NaN);
+  expect(tookMs).toBeLessThan((errors.includes(notExited('3s')) ? GRACE_MS : 1_000) + SLACK_MS);
+  // The kubelet's time is in whole seconds.
+  expect((end?.finishedAt ?? Number.NaN) - (first?.at ?? Number.NaN)).toBeLessThan(GRACE_MS + CLEANUP_MS + SLACK_MS);
+}
+
+const terminated: Record<string, Case> = Object.fromEntries(
+  STOPPED_CHILDREN.map(({ child, script, status, signal = null, graceful, twice = false, prints }) => [
+    `SIGTERM, a child that ${child}`,
+    {
+      script,
+      by: twice ? ['TERM', 'TERM'] : 'deletion',
+      status,
+      signal,
+      errors: [interrupted('terminated'), ...(twice ? [swallowed('terminated')] : []), graceful ? gracefully('3s') : notExited('3s')],
+      verdict: twice ? { outcome: 'failed' } : LOST,
+      ...(prints === undefined ? {} : { prints }),
+    },
+  ]),
+);
+
+const PLAIN = 'echo up; exec sleep 77';
+
+const stopped: Record<string, Case> = {
+  'SIGINT': { script: PLAIN, by: ['INT'], status: 130, signal: 'SIGINT', errors: [interrupted('interrupt'), gracefully('3s')], verdict: { outcome: 'failed' } },
+  'SIGQUIT: 131, and no core': { script: PLAIN, by: ['QUIT'], status: 131, signal: 'SIGQUIT', errors: [interrupted('quit'), gracefully('3s')], verdict: { outcome: 'failed' } },
+  'SIGHUP': { script: PLAIN, by: ['HUP'], status: 129, signal: 'SIGHUP', errors: [interrupted('hangup'), gracefully('3s')], verdict: { outcome: 'failed' } },
+  'SIGHUP, ignored as all others': { script: 'trap "" INT TERM QUIT HUP; echo up; sleep 77', by: ['HUP'], status: 137, signal: 'SIGKILL', errors: [interrupted('hangup'), notExited('3s')], verdict: { outcome: 'failed' } },
+  'two signals in a row: the second is swallowed': {
+    script: `trap "sleep 1; exit 4" TERM; trap "exit 9" INT; echo up; ${TICK}`,
+    by: ['TERM', 'INT'],
+    status: 4,
+    errors: [interrupted('terminated'), swallowed('interrupt'), gracefully('3s')],
+    verdict: { outcome: 'failed' },
+  },
+  'stopped from inside, with status 0: nobody knows whether the work is complete': {
+    script: `trap "exit 0" TERM; echo up; ${TICK}`,
+    by: ['TERM'],
+    status: 0,
+    errors: [interrupted('terminated'), gracefully('3s')],
+    verdict: { outcome: 'errored', cause: 'agent_lost' },
+  },
+  'its timeout: SIGINT, and status 127 whatever it says': {
+    script: `trap "exit 0" INT; echo up; ${TICK}`,
+    input: { timeouts: { jobTimeout: '2s' } },
+    by: 'timeout',
+    status: 127,
+    reason: 'timeout',
+    errors: [timedOut('2s'), gracefully('3s')],
+    verdict: { outcome: 'aborted', cause: 'run_timeout' },
+  },
+  'its timeout, ignored: SIGKILL': {
+    script: 'trap "" INT; echo up; sleep 77',
+    input: { timeouts: { jobTimeout: '2500ms' } },
+    by: 'timeout',
+    status: 127,
+    signal: 'SIGKILL',
+    reason: 'timeout',
+    errors: [timedOut('2.5s'), notExited('3s')],
+    verdict: { outcome: 'aborted', cause: 'run_timeout' },
+  },
+  'a timeout of minutes and a grace of hours, as people read them': {
+    script: `trap "exit 0" INT; echo up; ${TICK}`,
+    input: { timeouts: { jobTimeout: '60s' }, stop: { ...STOP, signalTimeout: '90m' } },
+    by: 'timeout',
+    status: 127,
+    reason: 'timeout',
+    errors: [timedOut('1m0s'), gracefully('1h30m0s')],
+    verdict: { outcome: 'aborted', cause: 'run_timeout' },
+  },
+};
+
+const scenarios = Object.fromEntries(Object.entries({ ...terminated, ...stopped }).map(([name, each]): [string, Scenario<ClusterWorld>] => [name, async (world) => await play(world, each)]));
+
+/** The supervisor's own folder in its image: what a command line of one's own starts it with. */
+const OWN_SUPERVISOR = ['/opt/holdfast/tini', '-s', '--', '/opt/holdfast/ld.so', '--library-path', '/opt/holdfast/lib', '/opt/holdfast/node', '/opt/holdfast/supervisor.mjs'];
+
+const ends: Record<string, Scenario<ClusterWorld>> = {
+  'a signal before the child has started: it never starts': async (world) => {
+    // A named pipe holds the preparations up: opening it to write waits for a reader.
+    const mounts = [{ name: 'run', mountPath: '/run-dir' }];
+    const spec = {
+      volumes: [{ name: 'run', emptyDir: {} }],
+      initContainers: [{ name: 'hold', image: 'holdfast.test/busybox:1', command: ['mkfifo', '/run-dir/jobs'], volumeMounts: mounts }],
+      containers: [{ name: 'runner', volumeMounts: mounts }],
+    };
+    const life = await CommandRun.start(world, 'early', [...OWN_SUPERVISOR, '--mode', 'github', '--run-dir', '/run-dir', '--', 'sh', '-c', 'echo ran'], { image: 'holdfast.test/supervisor:1', supervisor: 'image', stop: STOP, pod: { spec } });
+    const { pod, log } = await life.running();
+    await until('the supervisor to take signals', () => life.processes().some(({ pid, command }) => command.includes('supervisor.mjs') && handles(pid, constants.signals.SIGTERM)));
+    await life.run.deletePod(pod, 12);
+    expect(await life.ends()).toMatchObject({ ...LOST, exitCode: 143 });
+    await log.complete();
+    expect(log.errors.map(({ text }) => text)).toEqual([interrupted('terminated')]);
+    expect(log.text).not.toContain('ran');
+    expect(life.containerEnds()).toMatchObject([{ exitCode: 143, record: { exitCode: 143, signal: null, reason: 'cancelled', startedAt: null } }]);
+  },
+
+  'a signal after it has ended: cleanup goes on, status and verdict are its own': async (world) => {
+    const cleanupCommand = ['sh', '-c', 'echo cleaning $HOLDFAST_EXIT_CODE; while [ ! -e /tmp/told ]; do sleep 0.1; done; sleep 1; echo cleaned'];
+    const life = await CommandRun.start(world, 'late', 'echo up; exit 3', { stop: { signalTimeout: '3s', cleanupTimeout: '30s', cleanupCommand } });
+    const { pod, log } = await life.running();
+    await log.says('cleaning 3');
+    await life.run.deletePod(pod, 38);
+    await log.says(interrupted('terminated'));
+    await inContainer(world.namespace, pod, 'touch /tmp/told');
+    expect(await life.ends()).toMatchObject({ outcome: 'failed', exitCode: 3, attempt: 1 });
+    await log.complete();
+    expect(log.errors.map(({ text }) => text)).toEqual([`${interrupted('terminated')} (the process has ended already)`]);
+    expect(log.text).toContain('cleaned');
+    expect(life.containerEnds()).toMatchObject([{ exitCode: 3, record: { exitCode: 3, signal: null, reason: null } }]);
+  },
+
+  'a child that is killed for memory: 137, recorded, failed/oom_killed, and nothing of it left': async (world) => {
+    const spec = { containers: [{ name: 'runner', resources: { limits: { memory: '192Mi' } } }] };
+    const life = await CommandRun.start(world, 'greedy', ['tail', '/dev/zero'], { stop: STOP, pod: { spec } });
+    expect(await life.ends()).toMatchObject({ outcome: 'failed', cause: 'oom_killed', exitCode: 137, attempt: 1 });
+    const [end] = life.containerEnds();
+    expect(end).toMatchObject({ exitCode: 137, reason: 'OOMKilled' });
+    // Where the kernel kills the whole container (cgroup version 2), nobody is left to write it.
+    if (end?.message !== undefined) expect(end.record).toMatchObject({ exitCode: 137, signal: 'SIGKILL', reason: null });
+  },
+};
+
+await describeWithLab('signals in pods', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  together(async () => await ClusterWorld.open(lab, { webhook: false }), { ...scenarios, ...ends }, {
+    timeoutMs: 240_000,
+    afterwards: { 'nothing is left: no pod, Secret or running workflow': async (world) => await world.expectNothingLeft() },
+  });
+});

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { Exec, Log } from '@kubernetes/client-node';
+import type { TestNamespace } from './pods.ts';
+import { until } from './until.ts';
+
+/** A line of a container's log, and when the container runtime read it (ms since the epoch). */
+export interface LogLine {
+  readonly at: number;
+  readonly text: string;
+}
+
+/** The log of a container, from its first line to its last, read while the container runs: it goes with the pod. */
+export class PodLog {
+  readonly #lines: LogLine[] = [];
+  readonly #ended: Promise<unknown>;
+  #rest = '';
+
+  private constructor(stream: PassThrough) {
+    this.#ended = once(stream, 'end');
+    stream.on('data', (chunk: Buffer) => this.#read(chunk.toString('utf8')));
+  }
+
+  /** As soon as the container has a log. */
+  static async follow(namespace: TestNamespace, pod: string, container = 'runner'): Promise<PodLog> {
+    let stream = new PassThrough();
+    await until(`the log of ${pod}/${container}`, async () => {
+      stream = new PassThrough();
+      await new Log(namespace.kubeConfig).log(namespace.name, pod, container, stream, { follow: true, timestamps: true });
+      return true;
+    });
+    return new PodLog(stream);
+  }
+
+  #read(text: string): void {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const space = line.indexOf(' ');
+      this.#lines.push({ at: Date.parse(line.slice(0, space)), text: line.slice(space + 1) });
+    }
+  }
+
+  get text(): string {
+    return this.#lines.map(({ text }) => text).join('\n');
+  }
+
+  /** What the supervisor says of errors, stops among them. */
+  get errors(): LogLine[] {
+    return this.#lines
+      .filter(({ text }) => text.startsWith('{"component":"entrypoint","level":"error"'))
+      .map(({ at, text }) => ({ at, text: (JSON.parse(text) as { msg: string }).msg }));
+  }
+
+  /** Awaits the first line with this text. */
+  async says(text: string): Promise<LogLine> {
+    const find = (): LogLine | undefined => this.#lines.find((line) => line.text.includes(text));
+    await until(`the log to say "${text}"`, () => find() !== undefined, () => this.text, 60_000);
+    return find() as LogLine;
+  }
+
+  /** When the container has ended and everything it said was read. */
+  async complete(): Promise<this> {
+    await this.#ended;
+    return this;
+  }
+}
+
+/** Sends signals to the first process of a container, from inside it, as `kubectl exec` would; a moment apart, since pending ones have no order. */
+export async function signalFromInside(namespace: TestNamespace, pod: string, signals: readonly string[]): Promise<void> {
+  await inContainer(namespace, pod, signals.map((signal) => `kill -${signal} 1`).join('; sleep 0.1; '));
+}
+
+/** Runs a script in a container, as `kubectl exec` would. */
+export async function inContainer({ kubeConfig, name }: TestNamespace, pod: string, script: string): Promise<void> {
+  const socket = await new Exec(kubeConfig).exec(name, pod, 'runner', ['sh', '-c', script], new PassThrough(), new PassThrough(), null, false);
+  await once(socket, 'close');
+}
