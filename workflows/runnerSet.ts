@@ -19,7 +19,6 @@ export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Pr
   const state = carried === undefined ? await begin(input) : SetState.restore(carried);
   const set = new RunningSet(state);
   listen(set);
-  set.show();
   void CancellationScope.current().cancelRequested.catch(() => {
     set.change((now) => state.end('the workflow was cancelled', now, true));
   });

@@ -8,7 +8,7 @@ import type { CarriedSet, SetState } from './setState.ts';
 import { setDetails } from './setStatus.ts';
 
 /** Well before the 4,096 events at which the server asks for it: a burst of signals may come on top, and its history is read again. */
-const MAX_EVENTS = 3_000;
+const MAX_EVENTS = 2_000;
 /** Runners started by one activity. */
 const BATCH = 100;
 /** A timer for a schedule that is months away is set again every day. */
@@ -25,15 +25,14 @@ export class RunningSet {
     this.state = state;
   }
 
-  /** Every change of the state goes through here: the loop wakes, and the UI shows it. */
+  /** Every change of the state goes through here: the loop looks at it, once for all that comes in one workflow task. */
   change<T>(apply: (now: number) => T): T {
     const result = apply(Date.now());
     this.#changes++;
-    this.show();
     return result;
   }
 
-  show(): void {
+  #show(): void {
     setCurrentDetails(setDetails(this.state, Date.now()));
     const { scope, labels } = this.state.facts.spec;
     if (scope === undefined) return;
@@ -47,6 +46,7 @@ export class RunningSet {
   async run(input: RunnerSetInput): Promise<void> {
     for (;;) {
       this.state.settle(Date.now());
+      this.#show();
       const decision = decideSet(this.state, Date.now());
       if (this.#mayContinueAsNew()) await continueAsNew<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>(input, this.state.carry());
       if (decision.ended) break;
@@ -73,6 +73,7 @@ export class RunningSet {
       if (this.#mayContinueAsNew()) return true;
       if (this.#changes === seen) return false;
       seen = this.#changes;
+      this.#show();
       const next = decideSet(this.state, Date.now());
       return next.wakeAt < until || next.ended || next.evaluateSchedule || next.list || next.start > 0 || next.drain.length > 0 || (next.look && !this.#looking);
     };

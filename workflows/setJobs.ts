@@ -28,6 +28,10 @@ const LIST_LAG_MS = 10_000;
 
 export class SetJobs {
   readonly #live = new Map<string, JobRecord>();
+  /** Of the live ones, those that are assigned and those that a look found queued: what is asked for after every event must not cost a walk over all. */
+  readonly #assigned = new Map<string, JobRecord>();
+  readonly #confirmed = new Map<string, number>();
+  #queued = 0;
   /** Key to the time it was over; oldest first. */
   readonly #over = new Map<string, number>();
   startedTotal = 0;
@@ -38,7 +42,7 @@ export class SetJobs {
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
     for (const [key, state, since, seenAt, runnerName, confirmedAt] of carried.live) {
-      this.#live.set(key, { state, since, seenAt, ...(runnerName === '' ? {} : { runnerName }), ...(confirmedAt === 0 ? {} : { confirmedAt }) });
+      this.#keep(key, { state, since, seenAt, ...(runnerName === '' ? {} : { runnerName }), ...(confirmedAt === 0 ? {} : { confirmedAt }) });
     }
     for (const [minute, keys] of carried.over) for (const key of keys) this.#over.set(key, minute * MINUTE_MS);
   }
@@ -83,30 +87,22 @@ export class SetJobs {
 
   /** A runner has ended: the job that was assigned to it is over, or will never be another's. @returns whether there was one */
   runnerEnded(isThatRunner: (runnerName: string) => boolean, now: number): boolean {
-    let had = false;
-    for (const [key, job] of this.#live) {
-      if (job.runnerName === undefined || !isThatRunner(job.runnerName)) continue;
-      had = true;
-      this.#set(key, () => ({ ...job, state: 'done', seenAt: now }), now);
-    }
-    return had;
+    const theirs = [...this.#assigned].filter(([, { runnerName }]) => runnerName !== undefined && isThatRunner(runnerName));
+    for (const [key] of theirs) this.#set(key, (job) => job && { ...job, state: 'done', seenAt: now }, now);
+    return theirs.length > 0;
   }
 
   /** @param elsewhere - tells runners that are not of this set: the jobs they run ask for none of its places */
   count(elsewhere: (runnerName: string) => boolean): { queued: number; assigned: number } {
-    let queued = 0;
     let assigned = 0;
-    for (const { state, runnerName } of this.#live.values()) {
-      if (state === 'queued') queued++;
-      else if (state === 'assigned' && (runnerName === undefined || !elsewhere(runnerName))) assigned++;
-    }
-    return { queued, assigned };
+    for (const { runnerName } of this.#assigned.values()) if (runnerName === undefined || !elsewhere(runnerName)) assigned++;
+    return { queued: this.#queued, assigned };
   }
 
   /** Queued jobs that a look begun at this time or later found queued. */
   confirmedSince(lookedAt: number): number {
     let confirmed = 0;
-    for (const { state, confirmedAt } of this.#live.values()) if (state === 'queued' && confirmedAt !== undefined && confirmedAt >= lookedAt) confirmed++;
+    for (const at of this.#confirmed.values()) if (at >= lookedAt) confirmed++;
     return confirmed;
   }
 
@@ -119,7 +115,7 @@ export class SetJobs {
 
   /** Is a job assigned to this runner? */
   assignedTo(runnerName: string): boolean {
-    for (const job of this.#live.values()) if (job.state === 'assigned' && job.runnerName === runnerName) return true;
+    for (const job of this.#assigned.values()) if (job.runnerName === runnerName) return true;
     return false;
   }
 
@@ -134,7 +130,7 @@ export class SetJobs {
       this.#over.delete(key);
     }
     for (const [key, { state, seenAt }] of this.#live) {
-      if (seenAt <= now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) this.#live.delete(key);
+      if (seenAt <= now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) this.#drop(key);
     }
   }
 
@@ -146,15 +142,30 @@ export class SetJobs {
     if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_LIVE_JOBS) return undefined;
     if (after.state === 'assigned' && before?.state !== 'assigned') this.startedTotal++;
     if (after.state !== 'done') {
-      this.#live.set(key, after);
+      this.#keep(key, after);
       return after;
     }
     // A job that ran, told by its completion alone: it has started, too.
     if (before?.state !== 'assigned' && after.runnerName !== undefined) this.startedTotal++;
     this.completedTotal++;
-    this.#live.delete(key);
+    this.#drop(key);
     this.#over.set(key, now);
     if (this.#over.size > MAX_OVER_JOBS) this.forget(now);
     return after;
+  }
+
+  #keep(key: string, job: JobRecord): void {
+    this.#drop(key);
+    this.#live.set(key, job);
+    if (job.state === 'queued') this.#queued++;
+    if (job.state === 'queued' && job.confirmedAt !== undefined) this.#confirmed.set(key, job.confirmedAt);
+    if (job.state === 'assigned') this.#assigned.set(key, job);
+  }
+
+  #drop(key: string): void {
+    if (this.#live.get(key)?.state === 'queued') this.#queued--;
+    this.#live.delete(key);
+    this.#confirmed.delete(key);
+    this.#assigned.delete(key);
   }
 }

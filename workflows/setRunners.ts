@@ -13,6 +13,8 @@ export interface SetRunner {
   /** Ends by itself after its one job. */
   readonly ephemeral: boolean;
   state: SetRunnerStatus['state'];
+  /** Since when it is known to be busy, while it is (ms since the epoch). */
+  busySince?: number;
   runnerName?: string;
   /** A job event has named it. */
   jobSeen: boolean;
@@ -29,8 +31,8 @@ export interface ListedRunner {
   readonly slot?: number;
 }
 
-/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobSeen */
-export type CarriedRunner = readonly [string, number, SetRunner['state'], number, number, string, boolean];
+/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobSeen, busySince or 0 */
+export type CarriedRunner = readonly [string, number, SetRunner['state'], number, number, string, boolean, number];
 
 export interface CarriedRunners {
   /** Hash, and whether its runners are ephemeral. */
@@ -57,10 +59,10 @@ export class SetRunners {
   constructor(set: string, carried?: CarriedRunners) {
     this.#set = set;
     if (carried === undefined) return;
-    for (const [suffix, index, state, startedAt, slot, runnerName, jobSeen] of carried.runners) {
+    for (const [suffix, index, state, startedAt, slot, runnerName, jobSeen, busySince] of carried.runners) {
       const workflowId = runnerWorkflowId(set, suffix);
       const [generation, ephemeral] = carried.generations[index] ?? UNKNOWN_GENERATION;
-      this.#runners.set(workflowId, { workflowId, generation, ephemeral, state, startedAt, jobSeen, ...(slot < 0 ? {} : { slot }), ...(runnerName === '' ? {} : { runnerName }) });
+      this.#runners.set(workflowId, { workflowId, generation, ephemeral, state, startedAt, jobSeen, ...(slot < 0 ? {} : { slot }), ...(runnerName === '' ? {} : { runnerName }), ...(busySince === 0 ? {} : { busySince }) });
     }
     for (const [suffix, at] of carried.ended) this.#ended.set(runnerWorkflowId(set, suffix), at);
   }
@@ -71,7 +73,7 @@ export class SetRunners {
     const suffix = (workflowId: string): string => suffixOf(this.#set, workflowId) ?? workflowId;
     return {
       generations,
-      runners: [...this.#runners.values()].map((one): CarriedRunner => [suffix(one.workflowId), index.get(one.generation) ?? -1, one.state, one.startedAt, one.slot ?? -1, one.runnerName ?? '', one.jobSeen]),
+      runners: [...this.#runners.values()].map((one): CarriedRunner => [suffix(one.workflowId), index.get(one.generation) ?? -1, one.state, one.startedAt, one.slot ?? -1, one.runnerName ?? '', one.jobSeen, one.busySince ?? 0]),
       ended: [...this.#ended].map(([workflowId, at]) => [suffix(workflowId), at]),
     };
   }
@@ -91,6 +93,12 @@ export class SetRunners {
 
   add({ workflowId, slot }: { workflowId: string; slot?: number }, generation: string, ephemeral: boolean, now: number): void {
     this.#runners.set(workflowId, { workflowId, generation, ephemeral, startedAt: now, state: 'starting', jobSeen: false, ...(slot === undefined ? {} : { slot }) });
+  }
+
+  enter(runner: SetRunner, state: SetRunner['state'], now: number): void {
+    runner.state = state;
+    if (state === 'busy') runner.busySince ??= now;
+    else delete runner.busySince;
   }
 
   /** @returns what was known of it; `undefined` when it was not known (any more) */
@@ -130,7 +138,7 @@ export class SetRunners {
       if (this.#ended.has(one.workflowId) || suffixOf(this.#set, one.workflowId) === undefined) continue;
       const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
       if (one.runnerName !== undefined) known.runnerName = one.runnerName;
-      if (known.state !== 'draining') known.state = stateOf(one.phase, known, hasJob);
+      if (known.state !== 'draining') this.enter(known, stateOf(one.phase, known, hasJob), now);
     }
     const vanished = this.all().filter(({ workflowId, startedAt }) => !seen.has(workflowId) && startedAt < askedAt - VISIBILITY_LAG_MS);
     for (const { workflowId } of vanished) this.remove(workflowId, now);

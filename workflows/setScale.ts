@@ -8,9 +8,11 @@ export type ScaleBounds = { readonly kind: 'fixed'; readonly replicas: number } 
 export interface Asking {
   readonly queued: number;
   readonly assigned: number;
-  /** Of the queued ones, those that the last look at the CI server found queued: no runner that is busy now has one of them. */
-  readonly confirmedQueued: number;
   readonly busyRunners: number;
+  /** Of the queued ones, those that the last look at the CI server found queued. */
+  readonly confirmedQueued: number;
+  /** Runners that were busy before that look: none of them has one of those. */
+  readonly busyBeforeLook: number;
 }
 
 export function toBounds({ replicas, minIdle = 0, max = 0 }: SetScale): ScaleBounds {
@@ -26,7 +28,7 @@ export function leastAndMost(bounds: ScaleBounds): { min: number; max: number } 
  * Idle runners kept ready, and one for each job that is queued or assigned, up to the bound. Runners that are busy with jobs of which no
  * event has told count as well, so that the ones kept ready are idle ones.
  */
-export function desiredSize(bounds: ScaleBounds, { queued, assigned, confirmedQueued, busyRunners }: Asking): number {
+export function desiredSize(bounds: ScaleBounds, { queued, assigned, busyRunners, confirmedQueued, busyBeforeLook }: Asking): number {
   if (bounds.kind === 'fixed') return bounds.replicas;
-  return Math.min(bounds.max, bounds.minIdle + Math.max(queued + assigned, busyRunners + confirmedQueued));
+  return Math.min(bounds.max, bounds.minIdle + Math.max(queued + assigned, busyRunners, busyBeforeLook + confirmedQueued));
 }

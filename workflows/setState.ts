@@ -146,8 +146,8 @@ export class SetState {
     }
     Object.assign(runner, { runnerName: name, jobSeen: true });
     if (runner.state === 'draining') return;
-    if (job?.state === 'assigned' || runner.ephemeral || this.jobs.assignedTo(name)) runner.state = 'busy';
-    else if (event.action === 'completed' && runner.state === 'busy') runner.state = 'idle';
+    if (job?.state === 'assigned' || runner.ephemeral || this.jobs.assignedTo(name)) this.runners.enter(runner, 'busy', now);
+    else if (event.action === 'completed' && runner.state === 'busy') this.runners.enter(runner, 'idle', now);
   }
 
   online({ workflowId, runnerName }: RunnerNews, now: number): void {
@@ -158,7 +158,7 @@ export class SetState {
       return;
     }
     if (runnerName !== undefined) runner.runnerName = runnerName;
-    if (runner.state === 'starting') runner.state = runnerName !== undefined && this.jobs.assignedTo(runnerName) ? 'busy' : 'idle';
+    if (runner.state === 'starting') this.runners.enter(runner, runnerName !== undefined && this.jobs.assignedTo(runnerName) ? 'busy' : 'idle', now);
     if (runner.generation === this.facts.spec.generation) this.facts.health = afterOnline(this.facts.health);
     this.settle(now);
   }
@@ -192,7 +192,7 @@ export class SetState {
   draining(workflowIds: readonly string[], gone: readonly string[], now: number): void {
     for (const workflowId of workflowIds) {
       const runner = this.runners.get(workflowId);
-      if (runner !== undefined) runner.state = 'draining';
+      if (runner !== undefined) this.runners.enter(runner, 'draining', now);
     }
     for (const workflowId of gone) this.#vanished(this.runners.get(workflowId) ?? { workflowId }, now);
     this.settle(now);
@@ -233,9 +233,17 @@ export class SetState {
   settle(now: number): void {
     const { facts } = this;
     facts.guards = facts.guards.filter(([, endedAt]) => endedAt + facts.spec.recreationGuardMs > now);
-    const busyRunners = this.runners.all().filter(({ state }) => state === 'busy').length;
-    const confirmedQueued = this.jobs.confirmedSince(facts.lookedAt ?? Number.POSITIVE_INFINITY);
-    const desired = facts.ending === undefined ? desiredSize(this.bounds, { ...this.demand(), busyRunners, confirmedQueued }) : 0;
+    const busy = this.runners.all().filter(({ state }) => state === 'busy');
+    const lookedAt = facts.lookedAt ?? Number.POSITIVE_INFINITY;
+    const desired =
+      facts.ending !== undefined
+        ? 0
+        : desiredSize(this.bounds, {
+            ...this.demand(),
+            busyRunners: busy.length,
+            confirmedQueued: this.jobs.confirmedSince(lookedAt),
+            busyBeforeLook: busy.filter(({ busySince = lookedAt }) => busySince < lookedAt).length,
+          });
     if (desired > facts.desired) facts.lastScaleUpAt = now;
     facts.desired = desired;
   }

@@ -118,7 +118,7 @@ export class SetRun {
 
   /** Ends the set, and waits until it has. */
   async end(): Promise<RunnerSetStatus> {
-    await this.handle.executeUpdate(drainSetUpdate, { args: [{ reason: 'the test is over' }] as never });
+    await this.handle.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
     const timer = setInterval(() => this.bringUp(), 20);
     try {
       return (await this.handle.result()) as RunnerSetStatus;

@@ -82,7 +82,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.handle.executeUpdate('scale', { args: [{ replicas: 0 }] });
     const held = await set.settles({ idle: 1 });
     expect(held).toMatchObject({ runners: [{ workflowId: oldest?.workflowId, held: true }], holds: [oldest?.runnerName] });
-    await expect(set.handle.executeUpdate('hold', { args: [{ runner: 'nobody' }] })).rejects.toThrow();
+    await expect(set.handle.executeUpdate('hold', { args: [{ runner: 'nobody' }] })).rejects.toMatchObject({ cause: { message: 'runner: this set has no "nobody"' } });
     await set.handle.executeUpdate('hold', { args: [{ runner: oldest?.runnerName, release: true }] });
     await set.settles({});
     await endsClean(set);
@@ -147,7 +147,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     const bad = { name: set.name, replicas: 1, max: 3, template: { organization: 'acme', nonsense: true }, typo: 1 };
     await expect(set.handle.executeUpdate('apply', { args: [bad] })).rejects.toMatchObject({ cause: { message: expect.stringContaining('typo is not a known field') } });
     await expect(set.handle.executeUpdate('apply', { args: [{ ...bad, typo: undefined }] })).rejects.toMatchObject({ cause: { message: expect.stringMatching(/max and replicas exclude each other.*template.nonsense is not a known field/) } });
-    await expect(set.handle.executeUpdate('scale', { args: [{ replicas: -1 }] })).rejects.toThrow();
+    await expect(set.handle.executeUpdate('scale', { args: [{ replicas: -1 }] })).rejects.toMatchObject({ cause: { message: expect.stringContaining('replicas must be 0 or more') } });
     expect(await set.handle.query('declaration')).toMatchObject({ name: set.name, replicas: 1 });
     await endsClean(set);
   });
