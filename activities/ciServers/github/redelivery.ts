@@ -11,7 +11,7 @@ export interface RedeliveryPlan {
 /** GitHub keeps deliveries for three days. */
 const KEPT_MS = 3 * 24 * 3_600_000;
 /** How long after the last failure of an event it is sent again, by how often it was sent; after that never. A receiver that is back has been told by the first. */
-const PAUSES_MS = [0, 10 * 60_000, 3_600_000, 6 * 3_600_000, 24 * 3_600_000] as const;
+const PAUSES_MS = [0, 60_000, 10 * 60_000, 3_600_000, 6 * 3_600_000, 24 * 3_600_000] as const;
 /** The receiver did not want it: not JSON, too large. It would not want it again. */
 const FINAL = [400, 413, 422];
 

@@ -21,16 +21,17 @@ describe('what is sent again', () => {
     ['kept still', [failed(1, 72 * HOUR - 1)], [1]],
     ['arrived at last', [failed(2, MINUTE, { status_code: 202 }), failed(1, HOUR)], []],
     ['arrived before', [failed(1, HOUR, { status_code: 202 }), failed(2, MINUTE)], []],
-    ['failed again a moment ago', [failed(2, 9 * MINUTE), failed(1, HOUR)], []],
-    ['failed again a while ago: the last one', [failed(1, HOUR), failed(2, 10 * MINUTE)], [2]],
-    ['failed three times', [failed(3, 59 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)], []],
-    ['failed three times, an hour ago', [failed(3, HOUR), failed(2, 2 * HOUR), failed(1, 3 * HOUR)], [3]],
-    ['failed six times', [1, 2, 3, 4, 5, 6].map((id) => failed(id, 48 * HOUR - id)), []],
-    ['asked for before', [failed(7, MINUTE)], []],
-    ['what was asked for has failed too', [failed(7, HOUR), failed(8, 30 * MINUTE)], [8]],
+    ['failed again a moment ago', [failed(2, MINUTE - 1), failed(1, HOUR)], []],
+    ['failed again a while ago: the last one', [failed(1, HOUR), failed(2, MINUTE)], [2]],
+    ['failed three times', [failed(3, 9 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)], []],
+    ['failed three times, ten minutes ago', [failed(3, 10 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)], [3]],
+    ['failed six times, a day ago', [1, 2, 3, 4, 5, 6].map((id) => failed(id, 25 * HOUR - id)), [6]],
+    ['failed seven times', [1, 2, 3, 4, 5, 6, 7].map((id) => failed(id, 48 * HOUR - id)), []],
+    ['asked for before', [failed(70, MINUTE)], []],
+    ['what was asked for has failed too', [failed(70, HOUR), failed(80, 30 * MINUTE)], [80]],
     ['several events, the oldest first', [failed(3, MINUTE, { guid: 'c' }), failed(2, HOUR, { guid: 'b' }), failed(1, HOUR, { guid: 'a' })], [1, 2, 3]],
   ])('%s', (_what, deliveries, redeliver) => {
-    for (const listed of [deliveries, deliveries.toReversed()]) expect(planRedelivery(listed, new Set([7]), NOW, 100)).toEqual({ redeliver, left: 0 });
+    for (const listed of [deliveries, deliveries.toReversed()]) expect(planRedelivery(listed, new Set([70]), NOW, 100)).toEqual({ redeliver, left: 0 });
   });
 
   test('no more than so many at once', () => {
