@@ -41,6 +41,11 @@ export class SetRun {
     return new SetRun(stage, name, handle);
   }
 
+  /** A set that something else starts, or has started. */
+  static of(stage: Stage, name: string): SetRun {
+    return new SetRun(stage, name, stage.world.client.workflow.getHandle(setWorkflowId(name)));
+  }
+
   static template(template: Partial<RunnerSetInput['template']> = {}): RunnerSetInput['template'] {
     return { organization: 'acme', labels: ['self-hosted', 'linux'], ...template, intervals: { ...SHORT_INTERVALS, ...template.intervals } };
   }
