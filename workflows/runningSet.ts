@@ -7,8 +7,9 @@ import { freshSuffix, runnerWorkflowId } from './setRunnerNames.ts';
 import type { CarriedSet, SetState } from './setState.ts';
 import { setDetails } from './setStatus.ts';
 
-/** Well before the 4,096 events at which the server asks for it: a burst of signals may come on top, and its history is read again. */
-const MAX_EVENTS = 2_000;
+/** Well before the 4,096 events at which the server asks for it: a burst of signals may come on top, and a worker that takes over reads all of it. */
+const MAX_EVENTS = 1_000;
+const MAX_HISTORY_BYTES = 2 * 1_024 * 1_024;
 /** Runners started by one activity. */
 const BATCH = 100;
 /** A timer for a schedule that is months away is set again every day. */
@@ -81,8 +82,8 @@ export class RunningSet {
   }
 
   #mayContinueAsNew(): boolean {
-    const { historyLength, continueAsNewSuggested } = workflowInfo();
-    return (historyLength > MAX_EVENTS || continueAsNewSuggested) && !this.#looking && allHandlersFinished();
+    const { historyLength, historySize, continueAsNewSuggested } = workflowInfo();
+    return (historyLength > MAX_EVENTS || historySize > MAX_HISTORY_BYTES || continueAsNewSuggested) && !this.#looking && allHandlersFinished();
   }
 
   async #evaluateSchedule(): Promise<true> {

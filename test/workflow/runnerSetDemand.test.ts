@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { CiJob, CiJobs, Scope } from '../../activities/ports.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { SetRun } from '../support/setRun.ts';
+import { until } from '../support/until.ts';
+import type { JobEvent, RunnerSetInput, SetRunnerStatus } from '../../workflows/setContract.ts';
+
+/** A CI server with a list of its jobs. */
+class ListingCiServer extends FakeCiServer {
+  jobs: CiJob[] = [];
+  looks = 0;
+  failure: Error | undefined;
+
+  async queuedJobs(_scope: Scope, _labels?: readonly string[]): Promise<CiJobs> {
+    this.looks++;
+    if (this.failure) throw this.failure;
+    return { jobs: this.jobs, complete: true };
+  }
+
+  list(id: number, more: Partial<CiJob> = {}): void {
+    this.jobs.push({ id, runAttempt: 1, repository: 'acme/app', labels: ['self-hosted', 'linux'], status: 'queued', queuedAt: Date.now(), ...more });
+  }
+}
+
+await describeWithLab('a set that follows demand', { temporal: true }, (lab) => {
+  let compute: FakeCompute;
+  let ci: ListingCiServer;
+  let world: HoldfastWorld;
+
+  beforeEach(async () => {
+    compute = new FakeCompute();
+    ci = new ListingCiServer();
+    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+  });
+  afterEach(async () => await world.close());
+
+  const start = async (input: Partial<RunnerSetInput>): Promise<SetRun> => await SetRun.start({ world, compute, ci }, { minIdle: 0, max: 5, ...input });
+
+  async function endsClean(set: SetRun): Promise<void> {
+    await set.end();
+    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+  }
+
+  /** An ephemeral runner takes the only queued job and ends, and no event tells of it. */
+  async function silentLife(set: SetRun): Promise<SetRunnerStatus> {
+    await set.queueJob();
+    const { runners } = await set.comesTo({ idle: 1 });
+    const [runner] = runners;
+    if (runner === undefined) throw new Error('no runner');
+    set.startJob(runner);
+    await world.client.workflow.getHandle(runner.workflowId).query('status');
+    set.endJob(runner);
+    await set.reaches('the runner to be gone', (status) => !status.runners.some(({ workflowId }) => workflowId === runner.workflowId));
+    return runner;
+  }
+
+  test('a job’s whole life by events: one runner, which nobody replaces', async () => {
+    const set = await start({ queueCheck: '0s' });
+    const jobId = await set.queueJob();
+    const { runners } = await set.comesTo({ idle: 1 });
+    const [runner] = runners;
+    if (runner === undefined) throw new Error('no runner');
+    set.startJob(runner);
+    await set.tell(set.event('in_progress', jobId, runner.runnerName));
+    await set.settles({ busy: 1 });
+    set.endJob(runner);
+    // The runner is gone before its completed event is there.
+    const gone = await set.settles({});
+    expect(gone).toMatchObject({ desired: 0, jobs: { queued: 0, assigned: 0, startedTotal: 1, completedTotal: 1 } });
+    await set.tell(set.event('completed', jobId, runner.runnerName), set.event('queued', jobId));
+    expect(compute.created).toHaveLength(1);
+    expect((await set.status()).jobs).toEqual({ queued: 0, assigned: 0, startedTotal: 1, completedTotal: 1 });
+    await endsClean(set);
+  });
+
+  test('a runner that dies before it takes the job is replaced at once', async () => {
+    const set = await start({ queueCheck: '0s', recreationGuard: '1h' });
+    await set.queueJob();
+    const { runners } = await set.comesTo({ idle: 1 });
+    compute.end(set.podOf(runners[0]?.workflowId ?? ''), 1);
+    await until('another runner', () => compute.created.length === 2);
+    await endsClean(set);
+  });
+
+  test('the recreation guard keeps the place empty until the event is there', async () => {
+    const set = await start({ queueCheck: '0s', recreationGuard: '1h' });
+    const runner = await silentLife(set);
+    const guarded = await set.status();
+    expect(guarded).toMatchObject({ desired: 1, runners: [], jobs: { queued: 1, assigned: 0 } });
+    expect(guarded.waitsFor).toContain('recreation guard: 1 places stay empty until 20');
+    await set.tell(set.event('completed', 1, runner.runnerName));
+    expect(await set.reaches('nothing wanted', ({ desired }) => desired === 0)).not.toHaveProperty('waitsFor');
+    expect(compute.created).toHaveLength(1);
+    await endsClean(set);
+  });
+
+  test('without the event it gives way after its time', async () => {
+    const set = await start({ queueCheck: '0s', recreationGuard: '2s' });
+    await silentLife(set);
+    const endedAt = Date.now();
+    await until('another runner', () => compute.created.length === 2);
+    expect(Date.now() - endedAt).toBeGreaterThan(1_000);
+    await endsClean(set);
+  });
+
+  test('a look that finds the job still queued gives way at once', async () => {
+    const set = await start({ queueCheck: '1h', recreationGuard: '1h' });
+    await until('the first look', () => ci.looks === 1);
+    ci.list(1);
+    await silentLife(set);
+    await until('another runner', () => compute.created.length === 2);
+    await endsClean(set);
+  });
+
+  test('events that were lost are made up for by looking: jobs that wait are found, jobs that are over are released', async () => {
+    ci.list(70);
+    ci.list(71, { labels: ['windows'] });
+    const set = await start({ queueCheck: '1s' });
+    await set.reaches('the queued job', ({ desired, jobs }) => desired === 1 && jobs.queued === 1);
+    const { runners } = await set.comesTo({ idle: 1 });
+    const [runner] = runners;
+    if (runner === undefined) throw new Error('no runner');
+    set.startJob(runner);
+    ci.jobs = [];
+    ci.list(70, { status: 'in_progress', startedAt: Date.now(), runnerName: runner.runnerName ?? '' });
+    await set.settles({ busy: 1 });
+    ci.failure = new Error('no answer');
+    const { looks } = ci;
+    await until('looks that fail', () => ci.looks > looks + 1);
+    ci.failure = undefined;
+    ci.jobs = [];
+    set.endJob(runner);
+    const done = await set.settles({});
+    expect(done).toMatchObject({ desired: 0, jobs: { queued: 0, assigned: 0, completedTotal: 1 } });
+    expect(compute.created).toHaveLength(1);
+    await endsClean(set);
+  });
+
+  test('lives on under 100,000 job events: no event is lost, and every history stays short', async () => {
+    const set = await start({ paused: true, queueCheck: '0s', max: 3 });
+    const jobs = 30_000;
+    const perSignal = 100;
+    const events: JobEvent[] = [];
+    for (let jobId = 1; jobId <= jobs; jobId++) {
+      const runner = `${set.name}-abcdefghij-0a1b2`;
+      const mine = [set.event('queued', jobId), set.event('in_progress', jobId), set.event('completed', jobId, runner)];
+      // The last hundred jobs go on waiting, and every tenth event comes twice.
+      for (const event of jobId > jobs - 100 ? mine.slice(0, 1) : mine) events.push(event, ...(events.length % 10 === 0 ? [event] : []));
+    }
+    expect(events.length).toBeGreaterThan(98_000);
+    // Out of order within a window, as deliveries are.
+    const batches: JobEvent[][] = [];
+    for (let at = 0; at < events.length; at += perSignal * 8) {
+      const window = events.slice(at, at + perSignal * 8).toSorted((a, b) => ((a.jobId * 7_919) % 101) - ((b.jobId * 7_919) % 101));
+      while (window.length > 0) batches.push(window.splice(0, perSignal));
+    }
+    // Bursts of 50 signals; the next when the set has taken them in, or a machine under load would only test its own backlog.
+    while (batches.length > 0) {
+      await Promise.all(batches.splice(0, 50).map(async (batch) => await set.tell(...batch)));
+      await set.status();
+    }
+    const last = await set.reaches('every event', (status) => status.jobs.completedTotal === jobs - 100 && status.jobs.queued === 100, 90_000);
+    expect(last).toMatchObject({ desired: 3, jobs: { queued: 100, assigned: 0, startedTotal: jobs - 100 } });
+
+    const runs = [];
+    for await (const { runId, historyLength } of world.client.workflow.list({ query: `WorkflowId = '${set.handle.workflowId}'` })) {
+      const { raw } = await world.client.workflow.getHandle(set.handle.workflowId, runId).describe();
+      const bytes = Number(raw.workflowExecutionInfo?.historySizeBytes ?? 0);
+      expect(historyLength).toBeLessThan(4_096);
+      expect(bytes).toBeLessThan(6 * 1_024 * 1_024);
+      runs.push(runId);
+    }
+    expect(runs.length).toBeGreaterThan(3);
+    await endsClean(set);
+  }, 180_000);
+});
