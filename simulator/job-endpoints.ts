@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import * as answers from './answers.ts';
+import { sees } from './credentials.ts';
 import { jobJson, repositoryJson, runJson } from './github-json.ts';
 import { paginate } from './pages.ts';
 import type { Call } from './rest.ts';
@@ -54,8 +55,21 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
     scope: ({ org }) => `orgs/${org}`,
     docs: `${answers.DOCS}/repos/repos#list-organization-repositories`,
     answer: (call) => {
-      const { items, headers } = paginate(repositoriesOf(world, call), call);
+      const { items, headers } = paginate(repositoriesOf(world, `${call.params['org']}/`), call);
       return { status: 200, body: items.map(repositoryJson), headers };
+    },
+  });
+  serve(server, world, {
+    method: 'GET',
+    path: '/installation/repositories',
+    docs: `${answers.DOCS}/apps/installations#list-repositories-accessible-to-the-app-installation`,
+    answer: (call) => {
+      const { credential } = call;
+      if (credential?.kind !== 'app') return answers.forbidden('app', call.docs);
+      const all = repositoriesOf(world, '').filter((repo) => sees(credential, `repos/${repo}`));
+      const { items, headers } = paginate(all, call);
+      const selection = credential.scopes.some((scope) => scope.startsWith('repos/') && scope.endsWith('/*')) ? 'all' : 'selected';
+      return { status: 200, body: { total_count: all.length, repository_selection: selection, repositories: items.map(repositoryJson) }, headers };
     },
   });
   serve(server, world, {
@@ -78,9 +92,8 @@ function jobsOf(world: World, call: Call): SimulatedJob[] {
 }
 
 /** Those that have had a job, the last one first: here, a push and its job are one. */
-function repositoriesOf(world: World, call: Call): string[] {
-  const owner = `${call.params['org']}/`.toLowerCase();
-  const names = world.jobs.all().map(({ repo }) => repo).filter((repo) => repo.toLowerCase().startsWith(owner));
+function repositoriesOf(world: World, owner: string): string[] {
+  const names = world.jobs.all().map(({ repo }) => repo).filter((repo) => repo.toLowerCase().startsWith(owner.toLowerCase()));
   return [...new Set(names.toReversed())];
 }
 

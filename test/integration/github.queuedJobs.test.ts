@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { CiJobs, CiServer, Scope } from '../../activities/ports.ts';
 import { startSimulator, type Simulator } from '../../simulator/simulator.ts';
@@ -73,6 +74,29 @@ test('a failure in the middle is a failure; the next look is another', async () 
   simulator.addFault({ kind: 'status', status: 502, endpoint: 'GET /repos/acme/other/*', count: 1 });
   expect(await ciServerError(look())).toMatchObject({ kind: 'unavailable' });
   expect(idsOf(await look())).toContain(id);
+});
+
+test('an App looks into the repositories it is installed on; if those are not all, its answer is incomplete', async () => {
+  const keys = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } });
+  process.env['HOLDFAST_JOBS_KEY'] = keys.privateKey;
+  const scopes = { 34: ['orgs/acme', 'repos/acme/*'], 35: ['orgs/acme', 'repos/acme/web'], 36: ['repos/acme/*'] };
+  const installations = Object.entries(scopes).map(([id, all]) => ({ id: Number(id), account: 'acme', scopes: all }));
+  const github = await startSimulator({ apps: [{ id: 12, publicKey: keys.publicKey, installations }] });
+  const ids = ['acme/web', 'acme/secret'].map((repo) => github.queueJob({ repo, labels: ['nobody'] }).id);
+  github.queueJob({ repo: 'beta/web', labels: ['nobody'] });
+  const lookAs = async (installationId: number): Promise<CiJobs> => {
+    const app = ciServerOf({ type: 'app', appId: 12, installationId, privateKeyEnv: 'HOLDFAST_JOBS_KEY', apiUrl: github.url });
+    try {
+      return (await app.server.queuedJobs?.(ORGANIZATION)) as CiJobs;
+    } finally {
+      await app.close();
+    }
+  };
+  const [all, some] = [await lookAs(34), await lookAs(35)];
+  expect([idsOf(all), all.complete]).toEqual([ids, true]);
+  expect([idsOf(some), some.complete]).toEqual([ids.slice(0, 1), false]);
+  expect(await ciServerError(lookAs(36))).toMatchObject({ kind: 'credentials' });
+  await github.stop();
 });
 
 test('the jobs of an enterprise cannot be listed', async () => {

@@ -196,6 +196,8 @@ describe('GitHub App', () => {
     const token = body.token as string;
     await ask('GET', '/orgs/{org}/actions/runners', '/orgs/acme/actions/runners', 200, { token });
     await ask('GET', '/repos/{owner}/{repo}/actions/runners', '/repos/acme/widgets/actions/runners', 200, { token });
+    const installed = await ask('GET', '/installation/repositories', '/installation/repositories', 200, { token });
+    expect(installed.body).toMatchObject({ repository_selection: 'all', repositories: [{ full_name: 'acme/widgets' }] });
     await ask('GET', '/orgs/{org}/actions/runners', '/orgs/other/actions/runners', 404, { token });
     await ask('GET', '/enterprises/{enterprise}/actions/runners', '/enterprises/big/actions/runners', 403, { token });
     await ok('POST', '/app/installations/{installation_id}/access_tokens', '/app/installations/71/access_tokens', 404);

@@ -23,7 +23,11 @@ export const runnerGroupAnswer = z.object({ id: z.number().int(), name: z.string
 /** Times of GitHub, as ms since the epoch. */
 const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
-export const repositoryListAnswer = z.array(z.object({ full_name: z.string(), archived: z.boolean().nullish(), disabled: z.boolean().nullish() }));
+const repository = z.object({ full_name: z.string(), archived: z.boolean().nullish(), disabled: z.boolean().nullish(), pushed_at: z.string().nullish() });
+
+export const repositoryListAnswer = z.array(repository);
+
+export const installationRepositoriesAnswer = z.object({ total_count: z.number().int(), repository_selection: z.string().nullish(), repositories: z.array(repository) });
 
 export const runListAnswer = z.object({ total_count: z.number().int(), workflow_runs: z.array(z.object({ id: z.number().int() })) });
 

@@ -67,7 +67,7 @@ export class GitHub implements CiServer {
   async #lookForJobs(scope: Scope): Promise<CiJobs> {
     // A 404 of the scope itself is the credential's.
     const tolerant = scope.kind === 'organization' ? '/repos/{owner}/{repo}' : '/runs/{run_id}';
-    return await new QueuedJobs((schema, request) => this.#askList(schema, request, request.route.includes(tolerant))).of(scope);
+    return await new QueuedJobs((schema, request) => this.#askList(schema, request, request.route.includes(tolerant)), this.#options.credential.type === 'app').of(scope);
   }
 
   /** A list that is often as it was. */

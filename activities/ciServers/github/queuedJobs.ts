@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { inTurns } from '../../inTurns.ts';
 import type { CiJob, CiJobs, Scope } from '../../ports.ts';
-import { jobListAnswer, repositoryListAnswer, runListAnswer } from './answers.ts';
+import { installationRepositoriesAnswer, jobListAnswer, repositoryListAnswer, runListAnswer, runnerListAnswer } from './answers.ts';
 import type { GitHubRequest } from './api.ts';
 
 /** Asks GitHub for a list; `undefined`: 404. @throws CiServerError */
@@ -9,7 +9,9 @@ export type AskList = <T extends z.ZodType>(schema: T, request: GitHubRequest) =
 
 const PAGE = 100;
 /** Of an organization, those pushed to last; two requests each. */
-const MAX_REPOSITORY_PAGES = 3;
+const MAX_REPOSITORIES = 300;
+/** An App's repositories are in no order of use. */
+const MAX_INSTALLATION_PAGES = 20;
 /** GitHub gives at most 1,000 runs of a status. */
 const MAX_RUN_PAGES = 10;
 const MAX_JOB_PAGES = 10;
@@ -26,11 +28,14 @@ const RUNS_AT_ONCE = 4;
  */
 export class QueuedJobs {
   readonly #ask: AskList;
+  readonly #isApp: boolean;
   #requests = 0;
   #complete = true;
 
-  constructor(ask: AskList) {
+  /** @param isApp - asked with a GitHub App's installation, which may be limited to some repositories */
+  constructor(ask: AskList, isApp: boolean) {
     this.#ask = ask;
+    this.#isApp = isApp;
   }
 
   async of(scope: Scope): Promise<CiJobs> {
@@ -46,15 +51,36 @@ export class QueuedJobs {
   }
 
   async #repositories(organization: string): Promise<string[]> {
-    const request = { call: 'jobs', route: 'GET /orgs/{org}/repos', about: `organization ${organization}` } as const;
-    const names: string[] = [];
-    for (let page = 1; page <= MAX_REPOSITORY_PAGES; page++) {
-      const found = await this.#list(repositoryListAnswer, { ...request, parameters: { org: organization, sort: 'pushed', direction: 'desc', per_page: PAGE, page } });
-      names.push(...(found ?? []).filter(({ archived, disabled }) => archived !== true && disabled !== true).map(({ full_name: name }) => name));
-      if ((found?.length ?? 0) < PAGE) return names;
+    const found = this.#isApp ? await this.#installed(organization) : await this.#listed(organization);
+    const used = found.filter(({ archived, disabled }) => archived !== true && disabled !== true);
+    if (used.length > MAX_REPOSITORIES) this.#complete = false;
+    return used.slice(0, MAX_REPOSITORIES).map(({ full_name: name }) => name);
+  }
+
+  async #listed(organization: string): Promise<z.output<typeof repositoryListAnswer>> {
+    const all: z.output<typeof repositoryListAnswer> = [];
+    for (let page = 1; all.length <= MAX_REPOSITORIES; page++) {
+      const parameters = { org: organization, sort: 'pushed', direction: 'desc', per_page: PAGE, page };
+      const found = await this.#list(repositoryListAnswer, { call: 'jobs', route: 'GET /orgs/{org}/repos', parameters, about: `organization ${organization}` });
+      all.push(...(found ?? []));
+      if (found === undefined || found.length < PAGE) break;
     }
-    this.#complete = false;
-    return names;
+    return all;
+  }
+
+  /** The organization's list has public repositories, too, that the App is not installed on, and may not look into. */
+  async #installed(organization: string): Promise<z.output<typeof repositoryListAnswer>> {
+    const about = `organization ${organization}`;
+    // An installation that lost the organization has no repositories of it, either: that must not look like no jobs.
+    await this.#list(runnerListAnswer, { call: 'list', route: 'GET /orgs/{org}/actions/runners', parameters: { org: organization, per_page: 1 }, about });
+    const request: GitHubRequest = { call: 'jobs', route: 'GET /installation/repositories', parameters: {}, about };
+    const all = await this.#pages(request, MAX_INSTALLATION_PAGES, async (page) => {
+      const answer = await this.#list(installationRepositoriesAnswer, page);
+      if (answer && answer.repository_selection !== 'all') this.#complete = false;
+      return answer && { total: answer.total_count, items: answer.repositories };
+    });
+    const owner = `${organization}/`.toLowerCase();
+    return all.filter(({ full_name: name }) => name.toLowerCase().startsWith(owner)).toSorted((a, b) => (b.pushed_at ?? '').localeCompare(a.pushed_at ?? ''));
   }
 
   /** Ids of the runs that may have such jobs. In this order: a run that begins meanwhile is in the second list if it was not in the first. */
