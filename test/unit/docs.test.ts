@@ -5,15 +5,23 @@ import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { BINARIES } from '../../lab/versions.ts';
 import { CHILD_ENV_PREFIX } from '../../supervisor/settings.ts';
+import { scheduleFault } from '../../activities/sets/schedules.ts';
+import { admitSets } from '../../worker/cli/setAdmission.ts';
+import { readSetDocuments } from '../../worker/cli/setDocuments.ts';
 import { settings } from '../../worker/settings.ts';
 import * as contract from '../../workflows/contract.ts';
 import { parseRunnerInput } from '../../workflows/input.ts';
+import { RUNNER_SET_WORKFLOW } from '../../workflows/setContract.ts';
+import { MAX_RUNNERS, parseRunnerSetInput, SET_DEFAULTS } from '../../workflows/setInput.ts';
+import { MAX_LIVE_JOBS } from '../../workflows/setJobs.ts';
+import { MAX_SET_NAME } from '../../workflows/setRunnerNames.ts';
 import { RUNNER_DEFAULTS } from '../../workflows/runnerDefaults.ts';
 import { parseDuration } from '../../workflows/duration.ts';
 import { runCli } from '../support/cli.ts';
 import { PROJECT, pages, resolveLink, type Page } from '../support/markdown.ts';
 
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
+const parseSet = (raw: unknown): ReturnType<typeof parseRunnerSetInput> => parseRunnerSetInput(raw, { hash: () => '', checkSchedule: scheduleFault });
 /** The variables of ours that a text names; not the beginnings of names. */
 const variables = (text: string): string[] => [...text.matchAll(/\b(HOLDFAST_[A-Z_]*[A-Z])\b(?![_<*…])/g)].map(([, name = '']) => name);
 const PAGES = pages();
@@ -66,15 +74,17 @@ describe.each(each)('%s', (path, page) => {
   });
 
   test('its temporal commands say what the contract says', () => {
-    const messages = { signal: ['cancel', 'ciEvent', 'podState'], update: ['drain', 'extendDeadline'], query: ['status'] };
+    const ofRunner = { signal: ['cancel', 'ciEvent', 'podState'], update: ['drain', 'extendDeadline'], query: ['status'] };
+    const ofSet = { signal: ['demand'], update: ['scale', 'apply', 'setTemplate', 'pause', 'resume', 'hold', 'drain'], query: ['status', 'declaration'] };
     for (const line of page.code) {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
       if (verb === 'start' && line.includes(' --')) {
-        expect(/--type (\w+)/.exec(line)?.[1]).toBe(contract.RUNNER_WORKFLOW);
         const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
-        expect(parseRunnerInput(JSON.parse(input), 'runner-x')).toMatchObject({ ok: true });
+        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw, 'runner-x'), [RUNNER_SET_WORKFLOW]: parseSet };
+        expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({ ok: true });
       }
       const name = /--(?:name|type) (\w+)/.exec(line)?.[1];
+      const messages = line.includes('--workflow-id set-') ? ofSet : ofRunner;
       if (verb === 'signal' || verb === 'update' || verb === 'query') expect(name === undefined || messages[verb].includes(name) ? [] : [line]).toEqual([]);
     }
     const attributes = Object.values(contract.SEARCH_ATTRIBUTES).map((attribute) => attribute.name);
@@ -100,7 +110,7 @@ describe('the commands in the documentation', () => {
 
   test.each(lines)('holdfast %s', async (line) => {
     const words = line.split(/\s+/);
-    const command = words.slice(0, words[0] === 'runner' ? 2 : 1).filter((word) => word !== '…' && !word.includes('|'));
+    const command = words.slice(0, words[0] === 'runner' || words[0] === 'set' ? 2 : 1).filter((word) => word !== '…' && !word.includes('|'));
     const { status, stdout } = await helpOf(command);
     expect(status).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${command.join(' ')}`));
@@ -138,5 +148,36 @@ describe('docs/lifecycle.md', () => {
     const source = read('workflows/unregistration.ts');
     const returned = new Set([...source.matchAll(/row: '([^']+)'|(?:whenUnregistered|stopOrAwait)\(f, '([^']+)'/g)].map(([, row, passed]) => row ?? passed ?? ''));
     expect([...documented].toSorted()).toEqual([...returned].toSorted());
+  });
+});
+
+describe('docs/fleets.md', () => {
+  const page = PAGES.find(({ path }) => path === 'docs/fleets.md') as Page;
+  const yaml = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text);
+
+  test.each(yaml.map((text, index) => [index + 1, text] as const))('the sets of its YAML block %i can be applied', (_number, text) => {
+    expect(admitSets(readSetDocuments(text, 'f'), 'f')).not.toEqual([]);
+  });
+
+  test('gives every field, and the defaults of the code', () => {
+    const table = page.text.slice(page.text.indexOf('## The fields of a set'), page.text.indexOf('## Three sets'));
+    const rows = [...table.matchAll(/^\| (`.*?`) \| (.*?) \|/gm)].map(([, names = '', value = '']) => [names.replaceAll('`', ''), value.replaceAll('`', '')] as const);
+    // What the parser knows: it names whatever else is given.
+    const fields = new Set(rows.flatMap(([names]) => names.split(', ')).map((field) => field.split('.')[0] ?? ''));
+    const parsed = parseSet(Object.fromEntries([...fields, 'nonsense'].map((field) => [field, undefined])));
+    expect(parsed.ok ? [] : parsed.errors.filter(({ message }) => message.includes('not a known field')).map(({ field }) => field)).toEqual(['nonsense']);
+    expect(rows).toEqual(expect.arrayContaining([['scaleDownDelay', SET_DEFAULTS.scaleDownDelay], ['recreationGuard', SET_DEFAULTS.recreationGuard], ['queueCheck', SET_DEFAULTS.queueCheck], ['rollout.maxSurge', String(SET_DEFAULTS.maxSurge)]]));
+    for (const documented of ['name', 'template', 'replicas', 'minIdle', 'schedules', 'scaleDownDelay', 'recreationGuard', 'rollout', 'holds', 'paused', 'queueCheck', 'intervals']) expect([...fields]).toContain(documented);
+  });
+
+  test('gives the limits of the code', () => {
+    for (const limit of [`at most ${MAX_SET_NAME} letters`, `${MAX_RUNNERS.toLocaleString('en')} runners`, `${MAX_LIVE_JOBS.toLocaleString('en')} jobs`]) expect(page.text).toContain(limit);
+  });
+
+  test('names metrics that there are', () => {
+    const sources = ['worker/demandMetrics.ts', 'worker/metrics.ts'].map(read).join('\n');
+    const named = [...new Set(page.text.match(/\bholdfast_[a-z_]+/g))];
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((name) => !sources.includes(name))).toEqual([]);
   });
 });
