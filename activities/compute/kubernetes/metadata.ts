@@ -19,7 +19,7 @@ export const COMMAND_PROBES = 'command';
 
 /** Why the pod is being stopped; the supervisor reads it through a downward API volume. */
 export const STOP_REASON_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-reason`;
-/** The runner's workflow, as far as a label can carry its id: `kubectl get pods -l holdfast.dev/workflow=…` finds what a terminated one left. */
+/** The runner's workflow, as far as a label can carry its id: `kubectl get pods,secrets,pvc -l holdfast.dev/workflow=…` finds what a terminated one left. */
 export const WORKFLOW_LABEL = `${RESERVED_METADATA_PREFIX}workflow`;
 
 const MAX_LABEL_VALUE = 63;
@@ -29,6 +29,11 @@ export function ownLabels(installation: string, more: Readonly<Record<string, st
   const labels: Record<string, string> = {};
   for (const [key, value] of Object.entries(more)) labels[key] = labelValue(value);
   return { ...labels, [MANAGED_BY_LABEL]: 'holdfast', [INSTALLATION_LABEL]: installation };
+}
+
+/** {@link WORKFLOW_LABEL} of what belongs to one life. */
+export function workflowLabel({ workflowId }: RunnerIdentity): Record<string, string> {
+  return { [WORKFLOW_LABEL]: labelValue(workflowId) };
 }
 
 /** Selects what {@link ownLabels} marked. */

@@ -3,7 +3,7 @@ import type { V1Container, V1EnvVar, V1Pod, V1PodSpec } from '@kubernetes/client
 import { RUNNER_CONTAINER, isReservedEnv, validatePodTemplate } from '../../../workflows/podTemplate.ts';
 import { podName } from '../naming.ts';
 import { ComputeError, type PodRequest, type PodTemplate } from '../../ports.ts';
-import { WORKFLOW_LABEL, identityAnnotations, labelValue, ownLabels } from './metadata.ts';
+import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 import { attemptEnvironment, supervised, supervisionMode, type SupervisorSettings } from './supervision.ts';
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
 
@@ -53,7 +53,7 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
     kind: 'Pod',
     metadata: {
       name,
-      labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels, [WORKFLOW_LABEL]: labelValue(request.identity.workflowId) }),
+      labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels, ...workflowLabel(request.identity) }),
       annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...parts.annotations },
     },
     spec: {

@@ -2,7 +2,7 @@
 import type { V1Secret } from '@kubernetes/client-node';
 import { podName } from '../naming.ts';
 import type { Registration, RunnerIdentity } from '../../ports.ts';
-import { RUNNER_ID_ANNOTATION, RUNNER_NAME_ANNOTATION, identityAnnotations, ownLabels } from './metadata.ts';
+import { RUNNER_ID_ANNOTATION, RUNNER_NAME_ANNOTATION, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 
 /** Named as the pod; immutable, so that the kubelet fetches it once and does not watch it. */
 export function registrationSecret(identity: RunnerIdentity, registration: Registration, installation: string): V1Secret {
@@ -13,7 +13,7 @@ export function registrationSecret(identity: RunnerIdentity, registration: Regis
     immutable: true,
     metadata: {
       name: podName(identity),
-      labels: ownLabels(installation),
+      labels: ownLabels(installation, workflowLabel(identity)),
       annotations: {
         ...identityAnnotations(identity),
         [RUNNER_NAME_ANNOTATION]: registration.runnerName,

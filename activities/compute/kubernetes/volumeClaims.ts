@@ -2,7 +2,7 @@
 import type { V1PersistentVolumeClaim, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import { claimName } from '../naming.ts';
 import type { RunnerIdentity, VolumeClaimRequest } from '../../ports.ts';
-import { identityAnnotations, ownLabels } from './metadata.ts';
+import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 
 /** Name of the object: the given one, or the life's own. */
 export function claimOf(identity: RunnerIdentity, request: VolumeClaimRequest): string {
@@ -17,8 +17,8 @@ export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeC
     kind: 'PersistentVolumeClaim',
     metadata: {
       name: claimOf(identity, request),
-      labels: ownLabels(installation),
       // The attempts of one life share it; a named one belongs to whoever uses it next.
+      labels: ownLabels(installation, request.claim === undefined ? workflowLabel(identity) : {}),
       ...(request.claim === undefined ? { annotations: identityAnnotations({ ...identity, attempt: 0 }) } : {}),
     },
     spec: {
