@@ -51,6 +51,11 @@ describe('the documents of a file', () => {
     expect(names(text)).toEqual(expected);
   });
 
+  test('hundreds of sets share one template', () => {
+    const shared = Array.from({ length: 300 }, (_none, i) => `- { name: s${i}, replicas: 1, template: ${i === 0 ? '&t { organization: acme }' : '*t'} }\n`);
+    expect(names(shared.join(''))).toHaveLength(300);
+  });
+
   test('what is merged is there', () => {
     const [, merged] = admitSets(readSetDocuments('- { name: a, replicas: 0, template: &t { organization: acme, image: i } }\n- { name: c, replicas: 1, template: { <<: *t, labels: [x] } }', 'f'), 'f');
     expect(merged?.input.template).toEqual({ organization: 'acme', image: 'i', labels: ['x'] });

@@ -27,7 +27,7 @@ const saysSo = ({ min, max }: RunnerSetStatus, { replicas, minIdle, max: most }:
 export async function pauseSet(session: Session, output: Output, name: string, reason: string = requestedBy()): Promise<void> {
   const { workflowId } = await runningSet(session, name);
   const status = await tellSet(session, workflowId, pauseUpdate, { reason });
-  output.result(status, [`${status.name}: paused: no runner is started; those that run go on`]);
+  output.result(status, [`${status.name}: paused: no runner is started and none is drained; those that run go on`]);
 }
 
 export async function resumeSet(session: Session, output: Output, name: string): Promise<void> {

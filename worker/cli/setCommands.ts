@@ -83,7 +83,7 @@ function addScale(set: Command, context: CommandContext): void {
 function addPause(set: Command, context: CommandContext): void {
   const pause = set
     .command('pause <name>')
-    .description('start no runner; those that run go on')
+    .description('start no runner and drain none; those that run go on')
     .option('--reason <text>', 'shown with the set')
     .addHelpText('after', '\nExample:\n  $ holdfast set pause linux --reason "GitHub is down"')
     .action(async (name: string, { reason }: { reason?: string }) => {

@@ -11,6 +11,9 @@ export interface SetDocument {
   readonly lineOf: (field: string) => number;
 }
 
+/** Uses of one anchor, those within others multiplied: hundreds of sets may share a template, and a bomb is found out. */
+const MAX_ALIASES = 10_000;
+
 /**
  * Splits a file into its documents. Empty ones do not count; the items of a list count as documents.
  * @param shown - the file's name, for messages
@@ -31,7 +34,7 @@ export function readSetDocuments(text: string, shown: string): SetDocument[] {
 function split(document: Document.Parsed, number: number, lines: LineCounter, shown: string): SetDocument[] {
   let value: unknown;
   try {
-    value = document.toJS();
+    value = document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch (error) {
     // Aliases of aliases, grown beyond all measure.
     throw notYaml(shown, [{ field: `document ${number}`, message: firstLine(error instanceof Error ? error.message : String(error)) }]);
