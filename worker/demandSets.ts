@@ -28,6 +28,8 @@ const MAX_SETS = 1_000;
 /** A set without a worker must not hold up the others' events. */
 const QUERY_DEADLINE_MS = 2_000;
 const QUERIES_AT_ONCE = 20;
+/** Whoever comes meanwhile waits for the same look: one that hangs must not keep them all. */
+const LIST_DEADLINE_MS = 3_000;
 
 const coverMemo = z.object({
   labels: z.array(z.string()),
@@ -79,10 +81,13 @@ export class DemandSets {
   async #look(maxAgeMs: number): Promise<void> {
     const at = this.#now();
     const running: { workflowId: string; memo: SetCover | undefined }[] = [];
-    for await (const { workflowId, memo } of this.#options.client().workflow.list({ query: runningSets(this.#options.taskQueue) })) {
-      running.push({ workflowId, memo: coverMemo.safeParse(memo?.[SET_COVER_MEMO]).data });
-      if (running.length === MAX_SETS) break;
-    }
+    const client = this.#options.client();
+    await client.withDeadline(Date.now() + LIST_DEADLINE_MS, async () => {
+      for await (const { workflowId, memo } of client.workflow.list({ query: runningSets(this.#options.taskQueue) })) {
+        running.push({ workflowId, memo: coverMemo.safeParse(memo?.[SET_COVER_MEMO]).data });
+        if (running.length === MAX_SETS) break;
+      }
+    });
     const answers = new Map<string, { cover: SetCover; at: number }>();
     await inTurns(QUERIES_AT_ONCE, running, async (set) => {
       const known = this.#answers.get(set.workflowId);

@@ -7,6 +7,8 @@ import { SparseLog } from './sparseLog.ts';
 
 /** How old an answer may be. */
 const AGE_MS = 10_000;
+/** From this age on it is not shown any more: Temporal, or its worker, has been away for too long. */
+const STALE_MS = 60_000;
 /** A scrape does not wait longer (Prometheus gives up after 10 s); what is there by then is shown, the rest comes with the next one. */
 const SCRAPE_WAIT_MS = 4_000;
 /** More sets than this are not asked. */
@@ -38,7 +40,7 @@ export class DemandStatuses {
       await Promise.race([this.#flight, wait]);
       timeout.abort();
     }
-    return this.#known;
+    return performance.now() - this.#at > STALE_MS ? [] : this.#known;
   }
 
   async #ask(): Promise<void> {
@@ -52,6 +54,7 @@ export class DemandStatuses {
       });
     } catch (error) {
       this.#complain(error);
+      return;
     }
     this.#known = found;
     this.#at = performance.now();
