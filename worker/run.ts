@@ -1,4 +1,5 @@
 /** The worker as a process: from its settings to its exit status. */
+import { setFlagsFromString } from 'node:v8';
 import { Client } from '@temporalio/client';
 import { GracefulShutdownPeriodExpiredError, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
@@ -63,6 +64,9 @@ function readConfig(env: NonNullable<RunOptions['env']>): HoldfastConfig {
 }
 
 async function run(config: HoldfastConfig): Promise<number> {
+  // V8 would else let garbage pile up to a share of the machine's memory: 684 MiB against 444 with 300 runners waiting, at the same CPU time.
+  // For the thread of the workflows, which is made after this, above all.
+  setFlagsFromString('--optimize-for-size');
   const logger = createLogger(config.log);
   for (const { setting, message } of config.warnings) logger.warn(`${setting}: ${message}`);
   const closers: (() => Promise<unknown>)[] = [];
