@@ -26,7 +26,7 @@ await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernete
     const first = request({ volumeClaims });
     await compute.createPod(first, undefined);
     const made = await claims();
-    expect(made).toEqual([expect.stringMatching(/-state$/), 'shared-cache'].toSorted());
+    expect(made).toEqual([expect.stringMatching(/-state$/), 'shared-cache']);
     await compute.createPod({ ...first, identity: { ...first.identity, attempt: 2 } }, undefined);
     await harness.second.createPod(request({ volumeClaims: [volumeClaims[1]!] }), undefined);
     expect(await claims()).toEqual(made);

@@ -17,7 +17,7 @@ export interface RecordedHistory {
 
 export interface RecordedEvent {
   readonly eventType: string;
-  readonly activityTaskScheduledEventAttributes?: { readonly activityType: { readonly name: string } };
+  readonly activityTaskScheduledEventAttributes?: { readonly activityType: { readonly name: string }; readonly taskQueue: { readonly name: string } };
   readonly workflowExecutionStartedEventAttributes?: { readonly workflowId: string; readonly workflowType: { readonly name: string } };
   readonly workflowExecutionContinuedAsNewEventAttributes?: { readonly newExecutionRunId: string };
 }

@@ -25,7 +25,7 @@ export interface Scenario {
   readonly runs?: number;
 }
 
-const COMMAND = { ciServer: 'none', command: ['work'] } as const;
+const COMMAND: Partial<RunnerInput> = { ciServer: 'none', command: ['work'] };
 const EVICTION = { terminating: true, disruption: 'EvictionByEvictionAPI' } as const;
 
 /** Everything that a runner's life may meet, one scenario each. The name is the history's file name. */
