@@ -156,7 +156,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     const started = async (): Promise<unknown> => await world.client.workflow.start('runnerSet', { workflowId: setWorkflowId(name), taskQueue: world.taskQueue, args: [setOf()] });
     if (what === 'ended') {
       await started();
-      await run().status();
+      await run().reaches('its first answer', () => true);
     }
     const session = await Session.open({}, env);
     const terminal = recordingTerminal(env);
@@ -261,7 +261,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     const got = await json<{ set?: unknown; note: string; scope: string }>('get', name);
     expect(got).toMatchObject({ scope: 'acme', note: expect.stringMatching(/^no worker answered/) });
     expect(got.set).toBeUndefined();
-    expect(await cli('delete', name)).toMatchObject({ status: 1, stderr: expect.stringMatching(/no worker answered within 3 s, so nothing was done/) });
+    expect(await cli('delete', name)).toMatchObject({ status: 1, stderr: expect.stringMatching(/no worker answered within 3 s, so nobody knows how many runners it has, and nothing was done; add --yes/) });
 
     const fresh = other('new');
     const applied = await apply(setOf({ max: 7 }), setOf({ name: fresh }));
@@ -269,7 +269,11 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     expect(applied.stdout).toMatch(new RegExp(`^! ${name}: set ${name}: no worker answered within 3 s, so what it is now is not known; check that a worker runs on task queue ${world.taskQueue}`, 'm'));
     expect(applied.stdout).toMatch(new RegExp(`^${fresh}: started; no worker has looked at it yet$`, 'm'));
     expect(performance.now() - started).toBeLessThan(45_000);
+    // A deletion is not lost meanwhile: it becomes a cancellation.
+    expect(await json('delete', name, '--yes')).toEqual({ name, deleted: false, note: expect.stringMatching(/^no worker answered: the request is kept/) });
     await world.resume();
     await run(fresh).comesTo({ idle: 1 });
+    await until('the set to have ended', async () => (await json<{ status: string }>('get', name)).status === 'CANCELLED');
+    expect(await json('get', name)).toMatchObject({ end: { how: 'cancelled', message: 'it was cancelled, and its runners have left' } });
   });
 });

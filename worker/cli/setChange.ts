@@ -60,18 +60,32 @@ function findIn({ name, runners, holds }: RunnerSetStatus, runner: string, relea
 /** @returns the status to exit with */
 export async function deleteSet(session: Session, output: Output, name: string, options: { wait?: boolean; yes?: boolean; reason?: string }): Promise<number> {
   const { workflowId, runId } = await runningSet(session, name);
-  const before = await statusOf(session, workflowId);
-  if (before.runners.length > MANY && !options.yes) await confirm(output, `drain ${before.runners.length} runners and end the set ${before.name}`);
-  const status = await tellSet(session, workflowId, drainSetUpdate, { reason: options.reason ?? requestedBy() });
-  const line = `${status.name}: ${status.runners.length} runners leave; jobs that run may finish, then the set ends`;
+  const asked = await askToEnd(session, output, workflowId, options);
   if (!options.wait) {
-    output.result({ ...status, deleted: false }, [line]);
+    output.result({ ...asked.status, name: nameOf(workflowId), deleted: false, ...(asked.note === undefined ? {} : { note: asked.note }) }, [asked.line]);
     return EXIT.ok;
   }
-  output.note('waiting', line, { runners: status.runners.length });
+  output.note('waiting', asked.line);
   const end = await waitForSetEnd(session, workflowId, runId);
-  output.result({ name: status.name, deleted: end.how === 'ended', end }, [`${status.name}: ${end.how}: ${end.message}`]);
-  return end.how === 'ended' ? EXIT.ok : EXIT.failed;
+  // A set that is cancelled ends after its runners, too.
+  const deleted = end.how === 'ended' || end.how === 'cancelled';
+  output.result({ name: nameOf(workflowId), deleted, end }, [`${nameOf(workflowId)}: ${end.how}: ${end.message}`]);
+  return deleted ? EXIT.ok : EXIT.failed;
+}
+
+async function askToEnd(session: Session, output: Output, workflowId: string, { yes, reason = requestedBy() }: { yes?: boolean; reason?: string }): Promise<{ line: string; note?: string; status?: RunnerSetStatus }> {
+  const name = nameOf(workflowId);
+  const before = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+  if (before === undefined) {
+    if (!yes) throw new CliError('failed', `set ${name}: no worker answered within 3 s, so nobody knows how many runners it has, and nothing was done; add --yes to have it deleted once a worker runs`);
+    // An update is not kept before a worker has accepted it; a cancellation is, and means the same to a set.
+    await session.call((client) => client.workflow.getHandle(workflowId).cancel(), { workflowId });
+    const note = 'no worker answered: the request is kept as a cancellation and takes effect once a worker runs';
+    return { line: `${name}: ${note}`, note };
+  }
+  if (before.runners.length > MANY && !yes) await confirm(output, `drain ${before.runners.length} runners and end the set ${name}`);
+  const status = await tellSet(session, workflowId, drainSetUpdate, { reason });
+  return { line: `${name}: ${status.runners.length} runners leave; jobs that run may finish, then the set ends`, status };
 }
 
 /** @throws CliError when no worker answers */

@@ -118,7 +118,7 @@ function addDelete(set: Command, context: CommandContext): void {
     .alias('drain')
     .description('drain every runner of a set, then end it: jobs that run may finish')
     .option('--wait', 'until the set has ended')
-    .option('-y, --yes', 'do not ask before more than 10 runners are drained')
+    .option('-y, --yes', 'do not ask before more than 10 runners are drained, nor when no worker answers')
     .option('--reason <text>', 'shown with the set and its runners')
     .addHelpText('after', '\nRunners that are held are drained, too. Volumes of slots are kept. For a set of no runner that stays: holdfast set scale NAME --replicas 0\n\nExample:\n  $ holdfast set delete linux --wait')
     .action(async (name: string, flags: { wait?: boolean; yes?: boolean; reason?: string }) => {

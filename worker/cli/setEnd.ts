@@ -47,7 +47,7 @@ async function endOf(result: () => Promise<unknown>): Promise<SetEnd> {
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
     const { cause } = error;
-    if (cause instanceof CancelledFailure) return { how: 'cancelled', message: cause.message || 'the workflow was cancelled' };
+    if (cause instanceof CancelledFailure) return { how: 'cancelled', message: 'it was cancelled, and its runners have left' };
     if (cause instanceof TerminatedFailure) return { how: 'terminated', message: 'the workflow was terminated: its runners may be left; see "holdfast runner list"' };
     if (cause instanceof ApplicationFailure) return { how: 'failed', message: cause.message };
     return { how: 'failed', message: cause?.message ?? error.message };
