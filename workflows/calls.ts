@@ -69,7 +69,14 @@ function common({ summary, withinMs }: CallOptions): { summary: string; schedule
 /** How a call ended that may be interrupted. */
 export type Called<T> =
   | { readonly kind: 'done'; readonly value: T }
-  | { readonly kind: 'failed'; readonly type: string; readonly message: string; readonly timedOut: boolean }
+  | {
+      readonly kind: 'failed';
+      readonly type: string;
+      readonly message: string;
+      readonly timedOut: boolean;
+      /** Its time ran out, and no try of it had failed before: it was still waiting for its turn. */
+      readonly untried: boolean;
+    }
   | { readonly kind: 'interrupted' };
 
 /**
@@ -98,7 +105,7 @@ export async function settle<T>(promise: Promise<T>): Promise<Called<T>> {
     if (!(error instanceof ActivityFailure)) throw error;
     const timeout = error.cause instanceof TimeoutFailure ? error.cause : undefined;
     const root = timeout?.cause ?? error.cause;
-    if (root instanceof ApplicationFailure) return { kind: 'failed', type: root.type ?? 'Unknown', message: root.message, timedOut: timeout !== undefined };
-    return timeout === undefined ? { kind: 'interrupted' } : { kind: 'failed', type: 'Timeout', message: timeout.message, timedOut: true };
+    if (root instanceof ApplicationFailure) return { kind: 'failed', type: root.type ?? 'Unknown', message: root.message, timedOut: timeout !== undefined, untried: false };
+    return timeout === undefined ? { kind: 'interrupted' } : { kind: 'failed', type: 'Timeout', message: timeout.message, timedOut: true, untried: timeout.cause === undefined };
   }
 }

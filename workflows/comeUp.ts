@@ -2,7 +2,7 @@
 import { condition } from '@temporalio/workflow';
 import type { PodView } from '../activities/ports.ts';
 import type { Provisioned } from '../activities/provision.ts';
-import { callUnless, ciCalls, clusterCalls, podWaitCalls, settle } from './calls.ts';
+import { callUnless, ciCalls, clusterCalls, podWaitCalls, settle, type Called } from './calls.ts';
 import { decideComingUp } from './comingUp.ts';
 import type { RunnerCause } from './contract.ts';
 import { formatDuration } from './duration.ts';
@@ -33,17 +33,12 @@ export async function comeUp(life: RunnerLife): Promise<Failure | undefined> {
 async function provision(life: RunnerLife): Promise<Failure | undefined> {
   const { spec, runner } = life;
   const withinMs = spec.timeouts.provisioningMs;
-  life.waitFor('registration, Secret and pod', Date.now() + withinMs);
-  const input = { namePrefix: spec.name, pod: { identity: runner.identity, ...podOf(spec) }, credentialsRetryMs: spec.intervals.credentialsRetryMs };
-  const called = await callUnless(
-    () => life.cancel !== undefined,
-    async () => {
-      if (spec.scope === undefined) return await clusterCalls({ summary: 'create the pod', withinMs }).provision(input);
-      const registration = { scope: spec.scope, labels: spec.labels, groupId: spec.runnerGroupId, ephemeral: spec.ephemeral, mode: spec.registrationMode };
-      const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'register the runner, create its pod', withinMs });
-      return await calls.provision({ ...input, ciServer: { credential: spec.credential, registration } });
-    },
-  );
+  let called: Called<Provisioned>;
+  // One that has not had its turn has not failed: thousands may be before it, at the pace that the CI server allows.
+  do {
+    life.waitFor('registration, Secret and pod', Date.now() + withinMs);
+    called = await tryToProvision(life, withinMs);
+  } while (called.kind === 'failed' && called.untried && life.cancel === undefined);
   const provisioned = called.kind === 'done' ? called.value : await findProvisioned(life);
   if (provisioned !== null) {
     Object.assign(runner, { name: provisioned.runnerName, pod: provisioned.pod });
@@ -59,6 +54,20 @@ async function provision(life: RunnerLife): Promise<Failure | undefined> {
     return cause === undefined ? { message } : { cause, message };
   }
   return undefined;
+}
+
+async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Called<Provisioned>> {
+  const { spec, runner } = life;
+  const input = { namePrefix: spec.name, pod: { identity: runner.identity, ...podOf(spec) }, credentialsRetryMs: spec.intervals.credentialsRetryMs };
+  return await callUnless(
+    () => life.cancel !== undefined,
+    async () => {
+      if (spec.scope === undefined) return await clusterCalls({ summary: 'create the pod', withinMs }).provision(input);
+      const registration = { scope: spec.scope, labels: spec.labels, groupId: spec.runnerGroupId, ephemeral: spec.ephemeral, mode: spec.registrationMode };
+      const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'register the runner, create its pod', withinMs });
+      return await calls.provision({ ...input, ciServer: { credential: spec.credential, registration } });
+    },
+  );
 }
 
 async function findProvisioned({ spec, runner }: RunnerLife): Promise<Provisioned | null> {

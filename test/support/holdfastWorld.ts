@@ -17,7 +17,8 @@ export interface HoldfastWorld {
   start(input?: Partial<RunnerInput>, workflowId?: string): Promise<RunnerRun>;
   /** Stops the worker; `resume` starts another. */
   suspend(): Promise<void>;
-  resume(): Promise<void>;
+  /** Starts a worker that carries out the calls with these credentials. @default ["default"] */
+  resume(credentials?: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -55,8 +56,8 @@ export async function holdfastWorld(address: string, ports: ActivityPorts): Prom
       await running?.done;
       running = undefined;
     },
-    async resume() {
-      const plugin = new HoldfastPlugin({ ...ports, ciQueues: [{ credential: 'default' }] });
+    async resume(credentials = ['default']) {
+      const plugin = new HoldfastPlugin({ ...ports, ciQueues: credentials.map((credential) => ({ credential })) });
       const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: await (bundle as Promise<WorkflowBundle>), plugins: [plugin] });
       running = { worker, done: worker.run() };
     },

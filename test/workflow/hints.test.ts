@@ -3,6 +3,7 @@ import { describeWithLab } from '../support/lab.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { until } from '../support/until.ts';
 import { ciEventSignal } from '../../workflows/contract.ts';
 
 await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab) => {
@@ -83,6 +84,23 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     ci.forget(runnerName);
     compute.end(pod, 0);
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    expectNothingLeft();
+  });
+
+  test('a registration that has not had its turn yet has not failed, however long the others take', async () => {
+    await world.suspend();
+    await world.resume([]);
+    const run = await world.start({ timeouts: { provisioning: '300ms' } });
+    const history = async (): Promise<number> => ((await run.handle.fetchHistory()).events ?? []).filter(({ activityTaskTimedOutEventAttributes: out }) => out !== null && out !== undefined).length;
+    await until('two turns missed', async () => (await history()) >= 2);
+    expect((await run.status()).phase).toBe('Provisioning');
+    await world.suspend();
+    await world.resume();
+    const pod = await run.pod();
+    expect(ci.count('register')).toBe(1);
+    compute.start(pod);
+    await run.handle.signal('cancel');
+    await run.result();
     expectNothingLeft();
   });
 
