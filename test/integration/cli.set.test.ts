@@ -79,7 +79,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
 
     const applied = await cli('apply', '-f', file);
     expect(applied).toMatchObject({ status: 0, stderr: '' });
-    expect(applied.stdout.split('\n').slice(2)).toEqual([`${name}: started, 1 runners wanted now`, `${second}: started, 2 runners wanted now`, '']);
+    expect(applied.stdout.split('\n').slice(2)).toEqual([`${name}: started, 1 runner wanted now`, `${second}: started, 2 runners wanted now`, '']);
     await run().comesTo({ idle: 1 });
     const { memo, taskQueue } = await run(second).handle.describe();
     expect(memo).toMatchObject({ [SET_COVER_MEMO]: { labels: ['self-hosted', 'linux'], scope: 'acme/app', scopeKind: 'repository' } });
@@ -138,7 +138,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
         `! ${elsewhere}: set ${elsewhere} runs on task queue nobody, not on ${world.taskQueue}: give --task-queue nobody, or the set another name`,
         expect.stringMatching(new RegExp(`^${refused}: not applied: set ${refused} ended at once: Invalid input: template\\.credential: unknown credential "unheard-of"`)),
         expect.stringMatching(new RegExp(`^${changed}: not applied: set ${changed} refuses: Invalid input: template\\.credential: unknown credential`)),
-        `${name}: started, 1 runners wanted now`,
+        `${name}: started, 1 runner wanted now`,
       ]),
     );
     expect(lines.filter((line) => line.includes(': not applied: '))).toHaveLength(5);
@@ -191,6 +191,10 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
 
     expect(await cli('hold', name, held.workflowId.replace('runner-', ''))).toMatchObject({ status: 0, stdout: `${name}: ${held.workflowId} is held: no scale-down and no rollout touches it\n` });
     expect(await json<RunnerSetStatus>('pause', name, '--reason', 'node\u001B[31m work')).toMatchObject({ paused: 'paused: node [31m work', holds: [held.workflowId] });
+    // A file that does not mention an operator's hand leaves it where it is.
+    expect((await apply(setOf({ minIdle: 3 }))).stdout).toBe(`= ${name}: unchanged\n${name}: unchanged\n`);
+    expect((await apply(setOf({ minIdle: 3, max: 6 }))).stdout).toBe(`~ ${name}: changed\n    ~ max: 5 → 6\n${name}: changed, 3 runners wanted now\n`);
+    expect(await run().status()).toMatchObject({ paused: 'paused: node [31m work', holds: [held.workflowId] });
     expect((await cli('scale', name, '--min-idle', '0', '--max', '4')).stdout).toBe(`${name}: 0 runners wanted now (at least 0 idle, at most 4)\n`);
     const shown = (await cli('get', name)).stdout;
     expect(shown).toMatch(/^Starts no runner: paused: node \[31m work$/m);
@@ -208,7 +212,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
 
     // A fixed number is another form of size; the file's is back with the next apply.
     expect(await json('scale', name, '--replicas', '2')).toMatchObject({ desired: 2, min: 2, max: 2 });
-    expect((await apply(setOf())).stdout).toBe(`~ ${name}: changed\n    + max: 5\n    + minIdle: 1\n    - replicas: 2\n${name}: changed, 1 runners wanted now\n`);
+    expect((await apply(setOf())).stdout).toBe(`~ ${name}: changed\n    + max: 5\n    + minIdle: 1\n    - replicas: 2\n${name}: changed, 1 runner wanted now\n`);
   });
 
   test('scale while a schedule holds says that it counts later', async () => {
@@ -235,7 +239,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     await until('the list to say so', async () => (await cli('list')).stdout.split('\n').some((line) => line.startsWith(`${name} `) && line.endsWith('is being deleted')));
     expect(compute.deletions.filter(({ underJob }) => underJob)).toEqual([]);
     run().endJob(busy);
-    expect(await deleted).toEqual({ status: 0, stdout: `${name}: ended: its runners have left\n`, stderr: `${name}: 11 runners leave; jobs that run may finish, then the set ends\n` });
+    expect(await deleted).toEqual({ status: 0, stdout: `${name}: ended: its runners have left\n`, stderr: `${name}: 11 runners to leave; jobs that run may finish, then the set ends\n` });
     expect(ci.registrations.size).toBe(0);
 
     const ended = { status: 3, stdout: '', stderr: `error: set ${name} has ended already: see it with "holdfast set get ${name}"\n` };

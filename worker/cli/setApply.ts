@@ -9,7 +9,7 @@ import type { AdmittedDocument } from './setAdmission.ts';
 import { askSet, describeSetById, setError, tellSet } from './setCalls.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from './setDiff.ts';
 import { readSetEnd } from './setEnd.ts';
-import { sizeText, startSet, summaryOf } from './setStart.ts';
+import { countText, sizeText, startSet, summaryOf } from './setStart.ts';
 
 /** What is to be done for one document, and what became of it. */
 interface Application {
@@ -125,6 +125,6 @@ function planLines(set: Application, { spec, input }: AdmittedDocument): string[
 function resultLine({ name, result, error, desired, ui }: Application): string {
   if (result === 'failed') return `${name}: not applied: ${error}`;
   if (result === 'unchanged') return `${name}: unchanged`;
-  const wanted = desired === undefined ? '; no worker has looked at it yet' : `, ${desired} runners wanted now`;
+  const wanted = desired === undefined ? '; no worker has looked at it yet' : `, ${countText(desired)} wanted now`;
   return `${name}: ${result}${wanted}${ui === undefined ? '' : `  ${ui}`}`;
 }

@@ -8,6 +8,7 @@ import type { Session } from './session.ts';
 import { askSet, nameOf, runningSet, tellSet } from './setCalls.ts';
 import { waitForSetEnd } from './setEnd.ts';
 import { boundsText } from './setGet.ts';
+import { countText } from './setStart.ts';
 
 /** More runners than this are not drained unasked. */
 const MANY = 10;
@@ -16,7 +17,7 @@ const MANY = 10;
 export async function scaleSet(session: Session, output: Output, name: string, scale: SetScale): Promise<void> {
   const { workflowId } = await runningSet(session, name);
   const status = await tellSet(session, workflowId, scaleUpdate, scale);
-  const now = `${status.desired} runners wanted now (${boundsText(status)})`;
+  const now = `${countText(status.desired)} wanted now (${boundsText(status)})`;
   output.result(status, [`${status.name}: ${now}`]);
   if (!saysSo(status, scale)) output.note('schedule', `${status.name}: a schedule holds now; the new size counts when it is over`);
 }
@@ -33,7 +34,7 @@ export async function pauseSet(session: Session, output: Output, name: string, r
 export async function resumeSet(session: Session, output: Output, name: string): Promise<void> {
   const { workflowId } = await runningSet(session, name);
   const status = await tellSet(session, workflowId, resumeUpdate);
-  output.result(status, [`${status.name}: resumed, ${status.desired} runners wanted now`]);
+  output.result(status, [`${status.name}: resumed, ${countText(status.desired)} wanted now`]);
 }
 
 /** @param runner - its workflow id, also without `runner-`, or its name at the CI server */
@@ -83,9 +84,9 @@ async function askToEnd(session: Session, output: Output, workflowId: string, { 
     const note = 'no worker answered: the request is kept as a cancellation and takes effect once a worker runs';
     return { line: `${name}: ${note}`, note };
   }
-  if (before.runners.length > MANY && !yes) await confirm(output, `drain ${before.runners.length} runners and end the set ${name}`);
+  if (before.runners.length > MANY && !yes) await confirm(output, `drain ${countText(before.runners.length)} and end the set ${name}`);
   const status = await tellSet(session, workflowId, drainSetUpdate, { reason });
-  return { line: `${name}: ${status.runners.length} runners leave; jobs that run may finish, then the set ends`, status };
+  return { line: `${name}: ${countText(status.runners.length)} to leave; jobs that run may finish, then the set ends`, status };
 }
 
 /** @throws CliError when no worker answers */

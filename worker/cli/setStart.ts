@@ -41,5 +41,8 @@ export function summaryOf({ ephemeral, scope, labels, template }: SetSpec): stri
 
 /** `3 runners`, `2 idle, 20 at the most` */
 export function sizeText({ replicas, minIdle = 0, max }: SetScale): string {
-  return replicas === undefined ? `${minIdle} idle, ${max} at the most` : `${replicas} runner${replicas === 1 ? '' : 's'}`;
+  return replicas === undefined ? `${minIdle} idle, ${max} at the most` : countText(replicas);
 }
+
+/** `1 runner`, `3 runners` */
+export const countText = (count: number): string => `${count} runner${count === 1 ? '' : 's'}`;
