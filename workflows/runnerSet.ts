@@ -5,7 +5,6 @@ import type { RunnerSetInput, RunnerSetStatus } from './setContract.ts';
 import { setAdmission } from './setCalls.ts';
 import { listen } from './setHandlers.ts';
 import { SetState, type CarriedSet } from './setState.ts';
-import { setStatus } from './setStatus.ts';
 
 /**
  * Keeps a number of runners alive from one template: `replicas`, or as many as the demand of jobs asks for. Their lives are their own
@@ -16,22 +15,22 @@ import { setStatus } from './setStatus.ts';
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
 export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Promise<RunnerSetStatus> {
-  const state = carried === undefined ? await begin(input) : SetState.restore(carried);
-  const set = new RunningSet(state);
+  const { state, now } = carried === undefined ? await begin(input) : { state: SetState.restore(carried), now: carried.facts.at };
+  const set = new RunningSet(state, now);
   listen(set);
   void CancellationScope.current().cancelRequested.catch(() => {
-    set.change((now) => state.end('the workflow was cancelled', now, true));
+    set.change(() => state.end('the workflow was cancelled', true));
   });
   await CancellationScope.nonCancellable(async () => await set.run(input));
   if (state.facts.cancelled === true) throw new CancelledFailure(`The set ${state.facts.spec.name} was cancelled, and its runners have left.`);
-  return setStatus(state, Date.now());
+  return set.status();
 }
 
-async function begin(input: RunnerSetInput): Promise<SetState> {
-  const { spec, declaration, schedule } = await setAdmission().admitSet({ input });
+async function begin(input: RunnerSetInput): Promise<{ state: SetState; now: number }> {
+  const { spec, declaration, schedule, at } = await setAdmission().admitSet({ input });
   upsertSearchAttributes([
     { key: SEARCH_ATTRIBUTES.set, value: spec.name },
     ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),
   ]);
-  return SetState.begin(spec, declaration, schedule, Date.now());
+  return { state: SetState.begin(spec, declaration, schedule, at), now: at };
 }

@@ -1,102 +1,161 @@
-import { allHandlersFinished, condition, continueAsNew, setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, allHandlersFinished, condition, continueAsNew, isCancellation, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import type { Timed } from '../activities/sets/index.ts';
 import { settle } from './calls.ts';
-import { SET_COVER_MEMO, type RunnerSetInput, type SetCover } from './setContract.ts';
+import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from './setContract.ts';
 import { LOOK_UNSUPPORTED, decideSet, type SetDecision } from './setDecision.ts';
-import { lookCalls, setAdmission, temporalCalls } from './setCalls.ts';
+import { lookCalls, temporalCalls, workerCalls } from './setCalls.ts';
 import { freshSuffix, runnerWorkflowId } from './setRunnerNames.ts';
 import type { CarriedSet, SetState } from './setState.ts';
-import { setDetails } from './setStatus.ts';
+import { setDetails, setStatus } from './setStatus.ts';
 
-/** Well before the 4,096 events at which the server asks for it: a burst of signals may come on top, and a worker that takes over reads all of it. */
+/**
+ * Well before the 4,096 events at which the server asks for it: a burst of signals may come on top, and a worker that takes over reads all
+ * of it. Reckoned by what the loop has done, because the length that the worker tells is not the same in every replay either.
+ */
 const MAX_EVENTS = 1_000;
-const MAX_HISTORY_BYTES = 2 * 1_024 * 1_024;
+/** Of a turn of the loop: an activity and perhaps a timer, each with its workflow task. */
+const EVENTS_PER_TURN = 9;
+/** 100 bytes or more each; Temporal suggests to continue as new at 4 MB. */
+const MAX_JOB_EVENTS = 10_000;
 /** Runners started by one activity. */
 const BATCH = 100;
 /** A timer for a schedule that is months away is set again every day. */
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
-/** A set's state, and the loop that does what follows from it. */
+interface Alarm {
+  readonly at: number;
+  readonly scope: CancellationScope;
+  fired: boolean;
+}
+
+/**
+ * A set's state, and the loop that does what follows from it.
+ *
+ * Decisions go by the time that activities and timers have brought into the history, never by the workflow's own clock: that one shows
+ * another time in a replay after a local activity (its end instead of the workflow task's start), and after a query to a workflow that was
+ * not in the worker's cache (the query runs what has happened since the last workflow task at that task's time).
+ */
 export class RunningSet {
   readonly state: SetState;
-  #changes = 0;
+  /** What has come in and is not in the state yet. */
+  readonly #inbox: ((now: number) => void)[] = [];
+  #now: number;
+  /** Something was changed by hand. */
+  #changed = false;
   #looking = false;
-  #cover = '';
+  #events = 0;
+  #jobEvents = 0;
+  #timer: Alarm | undefined;
 
-  constructor(state: SetState) {
+  constructor(state: SetState, now: number) {
     this.state = state;
+    this.#now = now;
   }
 
-  /** Every change of the state goes through here: the loop looks at it, once for all that comes in one workflow task. */
-  change<T>(apply: (now: number) => T): T {
-    const result = apply(Date.now());
-    this.#changes++;
-    return result;
+  /** News whose time matters: taken in when the loop has asked for it, once for all that comes meanwhile. */
+  receive(news: (now: number) => void, jobEvents = 0): void {
+    this.#inbox.push(news);
+    this.#events++;
+    this.#jobEvents += jobEvents;
   }
 
-  #show(): void {
-    setCurrentDetails(setDetails(this.state, Date.now()));
-    const { scope, labels } = this.state.facts.spec;
-    if (scope === undefined) return;
-    const cover: SetCover = { labels: [...labels], scope: scope.name, scopeKind: scope.kind };
-    if (JSON.stringify(cover) === this.#cover) return;
-    this.#cover = JSON.stringify(cover);
-    if (JSON.stringify(workflowInfo().memo?.[SET_COVER_MEMO]) !== this.#cover) upsertMemo({ [SET_COVER_MEMO]: cover });
+  /** A change by hand, at once. @param at - the time, if that matters (ms since the epoch) */
+  change(apply: (now: number) => void, at = this.#now): RunnerSetStatus {
+    this.#now = Math.max(this.#now, at);
+    apply(this.#now);
+    this.state.settle(this.#now);
+    this.#changed = true;
+    return this.status();
+  }
+
+  status(): RunnerSetStatus {
+    return setStatus(this.state, this.#now);
   }
 
   /** Returns when the set has ended. */
   async run(input: RunnerSetInput): Promise<void> {
     for (;;) {
-      this.state.settle(Date.now());
-      this.#show();
-      const decision = decideSet(this.state, Date.now());
-      if (this.#mayContinueAsNew()) await continueAsNew<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>(input, this.state.carry());
+      this.#takeIn();
+      const decision = decideSet(this.state, this.#now);
+      if (this.#mayContinueAsNew()) await this.#continueAsNew(input);
       if (decision.ended) break;
-      if (!(await this.#act(decision))) await this.#wait(decision);
+      this.#tick(await (this.#act(decision) ?? this.#wait(decision)));
     }
     await condition(allHandlersFinished);
   }
 
-  /** @returns whether something was done, after which everything may be different */
-  async #act(decision: SetDecision): Promise<boolean> {
-    if (decision.evaluateSchedule) return await this.#evaluateSchedule();
-    if (decision.list) return await this.#list();
-    if (decision.look) this.#look();
-    if (decision.start > 0) return await this.#start(Math.min(decision.start, BATCH));
-    if (decision.drain.length > 0) return await this.#drain(decision.drain.slice(0, BATCH));
-    return false;
+  #tick({ at }: Timed): void {
+    this.#now = Math.max(this.#now, at);
+    this.#events += EVENTS_PER_TURN;
   }
 
-  async #wait({ wakeAt }: SetDecision): Promise<void> {
-    const until = Math.min(wakeAt, Date.now() + LONGEST_WAIT_MS);
-    let seen = this.#changes;
-    // News that changes nothing to be done must not cost a timer each: most job events are such.
-    const concerns = (): boolean => {
-      if (this.#mayContinueAsNew()) return true;
-      if (this.#changes === seen) return false;
-      seen = this.#changes;
-      this.#show();
-      const next = decideSet(this.state, Date.now());
-      return next.wakeAt < until || next.ended || next.evaluateSchedule || next.list || next.start > 0 || next.drain.length > 0 || (next.look && !this.#looking);
-    };
-    await condition(concerns, Math.max(1, until - Date.now()), { summary: 'until something changes by itself' });
+  #takeIn(): void {
+    this.#changed = false;
+    for (const news of this.#inbox.splice(0)) news(this.#now);
+    this.state.settle(this.#now);
+    this.#show();
+  }
+
+  #show(): void {
+    setCurrentDetails(setDetails(this.state, this.#now));
+    const { scope, labels } = this.state.facts.spec;
+    if (scope === undefined) return;
+    const cover: SetCover = { labels: [...labels], scope: scope.name, scopeKind: scope.kind };
+    if (!sameCover(workflowInfo().memo?.[SET_COVER_MEMO], cover)) upsertMemo({ [SET_COVER_MEMO]: cover });
+  }
+
+  /** @returns what is being done, after which everything may be different; `undefined`: nothing is to be done now */
+  #act(decision: SetDecision): Promise<Timed> | undefined {
+    if (decision.evaluateSchedule) return this.#evaluateSchedule();
+    if (decision.list) return this.#list();
+    if (decision.look) this.#look();
+    if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
+    if (decision.drain.length > 0) return this.#drain(decision.drain.slice(0, BATCH));
+    return undefined;
+  }
+
+  async #wait({ wakeAt }: SetDecision): Promise<Timed> {
+    const timer = this.#wakeAt(Math.min(wakeAt, this.#now + LONGEST_WAIT_MS));
+    await condition(() => timer.fired || this.#changed || this.#inbox.length > 0 || this.#mayContinueAsNew());
+    return timer.fired && this.#inbox.length === 0 ? { at: timer.at } : await workerCalls('what time is it?').clock();
+  }
+
+  /** One timer, which stays as long as it is early enough: most news moves nothing, and must not cost a timer each. */
+  #wakeAt(at: number): Alarm {
+    if (this.#timer !== undefined && !this.#timer.fired && this.#timer.at <= at && this.#timer.at > this.#now) return this.#timer;
+    this.#timer?.scope.cancel();
+    const timer: Alarm = { at, scope: new CancellationScope(), fired: false };
+    this.#timer = timer;
+    const sleeping = timer.scope.run(async () => await sleep(Math.max(1, at - this.#now), { summary: 'until something changes by itself' }));
+    void sleeping.then(
+      () => (timer.fired = true),
+      (error: unknown) => {
+        if (!isCancellation(error)) throw error;
+      },
+    );
+    return timer;
   }
 
   #mayContinueAsNew(): boolean {
-    const { historyLength, historySize, continueAsNewSuggested } = workflowInfo();
-    return (historyLength > MAX_EVENTS || historySize > MAX_HISTORY_BYTES || continueAsNewSuggested) && !this.#looking && allHandlersFinished();
+    const isTime = this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS || workflowInfo().continueAsNewSuggested;
+    return isTime && !this.#looking && allHandlersFinished();
   }
 
-  async #evaluateSchedule(): Promise<true> {
-    const schedule = await setAdmission().evaluateSchedules({ schedules: this.state.facts.spec.schedules });
-    this.change((now) => this.state.reschedule(schedule, now));
-    return true;
+  /** Nothing may lie between taking in the inbox and this. */
+  async #continueAsNew(input: RunnerSetInput): Promise<never> {
+    return await continueAsNew<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>(input, this.state.carry());
   }
 
-  async #list(): Promise<true> {
-    const askedAt = Date.now();
-    const listed = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
-    this.change((now) => this.state.listed(listed, askedAt, now));
-    return true;
+  async #evaluateSchedule(): Promise<Timed> {
+    const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({ schedules: this.state.facts.spec.schedules });
+    this.#inbox.push((now) => this.state.reschedule(schedule, now));
+    return { at };
+  }
+
+  async #list(): Promise<Timed> {
+    const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
+    this.#inbox.push((now) => this.state.listed(runners, now));
+    return { at };
   }
 
   /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. */
@@ -104,18 +163,18 @@ export class RunningSet {
     const { name, scope, credential, labels } = this.state.facts.spec;
     if (this.#looking || scope === undefined) return;
     this.#looking = true;
-    const lookedAt = Date.now();
+    const lookedAt = this.#now;
     this.state.looking(lookedAt);
     void settle(lookCalls(credential, scope).lookForQueuedJobs({ set: name, taskQueue: workflowInfo().taskQueue, scope, credential, labels })).then((called) => {
       this.#looking = false;
-      this.change((now) => {
+      this.receive((now) => {
         if (called.kind === 'done' && called.value !== null) this.state.looked(called.value, lookedAt, now);
         else this.state.notLooked(called.kind === 'failed' ? called.message : LOOK_UNSUPPORTED);
       });
     });
   }
 
-  async #start(count: number): Promise<true> {
+  async #start(count: number): Promise<Timed> {
     const { name, generation, ephemeral, template, slots } = this.state.facts.spec;
     const free = slots ? this.state.runners.freeSlots(count) : [];
     const runners = Array.from({ length: count }, (_none, index) => {
@@ -123,16 +182,21 @@ export class RunningSet {
       return { workflowId: runnerWorkflowId(name, freshSuffix(Math.random)), ...(slot === undefined ? {} : { slot }) };
     });
     // Before they are started: an end that is told at once must find them.
-    this.change((now) => this.state.starting(runners, now));
-    const { refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, runners });
-    if (refused.length > 0) this.change((now) => this.state.notStarted(refused, why, now));
-    return true;
+    this.state.starting(runners, this.#now);
+    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, runners });
+    if (refused.length > 0) this.#inbox.push((now) => this.state.notStarted(refused, why, now));
+    return { at };
   }
 
-  async #drain(drain: SetDecision['drain']): Promise<true> {
+  async #drain(drain: SetDecision['drain']): Promise<Timed> {
     const runners = [...drain];
-    const { gone } = await temporalCalls(`drain ${runners.length} runners`).drainRunners({ runners });
-    this.change((now) => this.state.draining(runners.map(({ workflowId }) => workflowId), gone, now));
-    return true;
+    const { at, gone } = await temporalCalls(`drain ${runners.length} runners`).drainRunners({ runners });
+    this.#inbox.push((now) => this.state.draining(runners.map(({ workflowId }) => workflowId), gone, now));
+    return { at };
   }
+}
+
+function sameCover(memo: unknown, cover: SetCover): boolean {
+  const { labels, scope, scopeKind } = (memo ?? {}) as Partial<SetCover>;
+  return JSON.stringify([labels, scope, scopeKind]) === JSON.stringify([cover.labels, cover.scope, cover.scopeKind]);
 }

@@ -11,9 +11,14 @@ const LOOK_PRIORITY = 5;
 /** The next look is never far away. */
 const LOOK_TRIES = 2;
 
-/** Checks and completes a declaration; rejects with `InvalidInput`. */
-export function setAdmission(): Pick<SetActivities, 'admitSet' | 'evaluateSchedules'> {
+/** The first step, as every workflow's. Rejects with `InvalidInput`. */
+export function setAdmission(): Pick<SetActivities, 'admitSet'> {
   return proxyLocalActivities<SetActivities>({ startToCloseTimeout: '10s' });
+}
+
+/** Calls that need only the worker. No local activities: two at once, with updates between, are not the same in every replay. */
+export function workerCalls(summary: string): Pick<SetActivities, 'admitSet' | 'evaluateSchedules' | 'clock'> {
+  return proxyActivities<SetActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
 
 /** Calls to Temporal itself. They are tried until they succeed: without Temporal the set does not run either. */

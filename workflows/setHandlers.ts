@@ -2,7 +2,7 @@
 import { ActivityFailure, ApplicationFailure, setHandler } from '@temporalio/workflow';
 import { clean } from './cancellation.ts';
 import type { RunningSet } from './runningSet.ts';
-import { setAdmission } from './setCalls.ts';
+import { workerCalls } from './setCalls.ts';
 import {
   applyUpdate,
   demandSignal,
@@ -20,28 +20,23 @@ import {
   type RunnerSetStatus,
   type SetScale,
 } from './setContract.ts';
-import { setStatus } from './setStatus.ts';
 
 /** Sets all handlers. */
 export function listen(set: RunningSet): void {
   const { state } = set;
-  const status = (): RunnerSetStatus => setStatus(state, Date.now());
-  const changed = (apply: (now: number) => void): RunnerSetStatus => {
-    set.change(apply);
-    return status();
-  };
+  const changed = (apply: (now: number) => void, at?: number): RunnerSetStatus => set.change(apply, at);
   const inTurn = turns();
   const declare = async (toNext: (now: RunnerSetInput) => RunnerSetInput): Promise<RunnerSetStatus> =>
     await inTurn(async () => {
       const input = toNext(state.declarationNow());
-      const { spec, declaration, schedule } = await admitted(input);
-      return changed((now) => state.declare(spec, declaration, schedule, now));
+      const { spec, declaration, schedule, at } = await admitted(input);
+      return changed((now) => state.declare(spec, declaration, schedule, now), at);
     });
 
-  setHandler(demandSignal, ({ events }) => set.change((now) => state.jobEvents(events, now)), { description: 'Events of jobs that this set serves' });
-  setHandler(runnerOnlineSignal, (news) => set.change((now) => state.online(news, now)), { description: 'A runner of this set is online' });
-  setHandler(runnerEndedSignal, (news) => set.change((now) => state.ended(news, now)), { description: 'A runner of this set has ended' });
-  setHandler(setStatusQuery, status, { description: 'Wanted and present runners, jobs, and what it waits for' });
+  setHandler(demandSignal, ({ events }) => set.receive((now) => state.jobEvents(events, now), events.length), { description: 'Events of jobs that this set serves' });
+  setHandler(runnerOnlineSignal, (news) => set.receive((now) => state.online(news, now)), { description: 'A runner of this set is online' });
+  setHandler(runnerEndedSignal, (news) => set.receive((now) => state.ended(news, now)), { description: 'A runner of this set has ended' });
+  setHandler(setStatusQuery, () => set.status(), { description: 'Wanted and present runners, jobs, and what it waits for' });
   setHandler(setDeclarationQuery, () => state.declarationNow(), { description: 'What the set was last told to be' });
   setHandler(scaleUpdate, async (scale) => await declare((now) => scaled(now, scale)), {
     description: 'Another size. Body: {replicas}, or {minIdle, max}',
@@ -65,7 +60,7 @@ export function listen(set: RunningSet): void {
       if (body.release === true ? !state.facts.holds.includes(runner) : state.runners.find(runner) === undefined) throw new Error(`runner: this set ${body.release === true ? 'holds' : 'has'} no "${runner}"`);
     },
   });
-  setHandler(drainSetUpdate, (body?: { reason?: string }) => changed((now) => state.end(clean(body?.reason ?? ''), now)), { description: 'Drain every runner; then the set ends. Body: {reason}' });
+  setHandler(drainSetUpdate, (body?: { reason?: string }) => changed(() => state.end(clean(body?.reason ?? ''))), { description: 'Drain every runner; then the set ends. Body: {reason}' });
 }
 
 /** Fails an update before it is in the history. */
@@ -75,9 +70,9 @@ function refuseWhileEnding(set: RunningSet, valid = true, otherwise = ''): void 
 }
 
 /** The failure that tells what is wrong, without the activity around it. */
-async function admitted(input: RunnerSetInput): ReturnType<ReturnType<typeof setAdmission>['admitSet']> {
+async function admitted(input: RunnerSetInput): ReturnType<ReturnType<typeof workerCalls>['admitSet']> {
   try {
-    return await setAdmission().admitSet({ input });
+    return await workerCalls('check the declaration').admitSet({ input });
   } catch (error) {
     if (error instanceof ActivityFailure && error.cause instanceof ApplicationFailure) throw ApplicationFailure.nonRetryable(error.cause.message, error.cause.type);
     throw error;

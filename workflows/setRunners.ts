@@ -130,7 +130,7 @@ export class SetRunners {
    * @param hasJob - by job events, which are ahead of visibility
    * @returns the runners that are gone without having said so
    */
-  list(listed: readonly ListedRunner[], askedAt: number, now: number, hasJob: (runnerName: string) => boolean): SetRunner[] {
+  list(listed: readonly ListedRunner[], now: number, hasJob: (runnerName: string) => boolean): SetRunner[] {
     const seen = new Set<string>();
     for (const one of listed) {
       seen.add(one.workflowId);
@@ -140,7 +140,7 @@ export class SetRunners {
       if (one.runnerName !== undefined) known.runnerName = one.runnerName;
       if (known.state !== 'draining') this.enter(known, stateOf(one.phase, known, hasJob), now);
     }
-    const vanished = this.all().filter(({ workflowId, startedAt }) => !seen.has(workflowId) && startedAt < askedAt - VISIBILITY_LAG_MS);
+    const vanished = this.all().filter(({ workflowId, startedAt }) => !seen.has(workflowId) && startedAt < now - VISIBILITY_LAG_MS);
     for (const { workflowId } of vanished) this.remove(workflowId, now);
     return vanished;
   }

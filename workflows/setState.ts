@@ -18,6 +18,8 @@ export interface ScheduleNow {
 export interface SetFacts {
   spec: SetSpec;
   declaration: RunnerSetInput;
+  /** The time of the last change (ms since the epoch). */
+  at: number;
   schedule: ScheduleNow;
   health: SetHealth;
   holds: string[];
@@ -59,7 +61,7 @@ export class SetState {
   }
 
   static begin(spec: SetSpec, declaration: RunnerSetInput, schedule: ScheduleNow, now: number): SetState {
-    const facts: SetFacts = { spec, declaration, schedule, health: HEALTHY, holds: [], desired: 0, lastScaleUpAt: now, guards: [] };
+    const facts: SetFacts = { spec, declaration, at: now, schedule, health: HEALTHY, holds: [], desired: 0, lastScaleUpAt: now, guards: [] };
     const state = new SetState(facts, new SetJobs(), new SetRunners(spec.name));
     state.declare(spec, declaration, schedule, now);
     return state;
@@ -119,12 +121,11 @@ export class SetState {
     this.facts.holds = release ? others : [...others, nameOrId];
   }
 
-  end(reason: string, now: number, cancelled = false): void {
+  end(reason: string, cancelled = false): void {
     this.facts.ending ??= reason;
     if (cancelled) this.facts.cancelled = true;
     // Whether nothing is left is for a list taken from now on to say.
     delete this.facts.listedAt;
-    this.settle(now);
   }
 
   jobEvents(events: readonly JobEvent[], now: number): void {
@@ -198,9 +199,9 @@ export class SetState {
     this.settle(now);
   }
 
-  listed(listed: readonly ListedRunner[], askedAt: number, now: number): void {
-    for (const vanished of this.runners.list(listed, askedAt, now, (name) => this.jobs.assignedTo(name))) this.#vanished(vanished, now);
-    this.facts.listedAt = askedAt;
+  listed(listed: readonly ListedRunner[], now: number): void {
+    for (const vanished of this.runners.list(listed, now, (name) => this.jobs.assignedTo(name))) this.#vanished(vanished, now);
+    this.facts.listedAt = now;
     this.jobs.forget(now);
     this.settle(now);
   }
@@ -232,6 +233,7 @@ export class SetState {
   /** Notes what the demand is now. To be called after every change. */
   settle(now: number): void {
     const { facts } = this;
+    facts.at = now;
     facts.guards = facts.guards.filter(([, endedAt]) => endedAt + facts.spec.recreationGuardMs > now);
     const busy = this.runners.all().filter(({ state }) => state === 'busy');
     const lookedAt = facts.lookedAt ?? Number.POSITIVE_INFINITY;

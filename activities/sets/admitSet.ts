@@ -13,6 +13,8 @@ export interface AdmittedSet {
   /** What was handed in. */
   readonly declaration: RunnerSetInput;
   readonly schedule: ScheduleNow;
+  /** When this was (ms since the epoch). */
+  readonly at: number;
 }
 
 const GENERATION_DIGITS = 10;
@@ -30,7 +32,8 @@ export function admitSet({ compute, ciServers, timeoutPolicy }: ActivityPorts, {
     if (error instanceof UnknownCredentialError) throw invalid([{ field: 'template.credential:', message: error.message }]);
     throw error;
   }
-  return { spec, declaration: input as RunnerSetInput, schedule: scheduleNow(spec.schedules, Date.now()) };
+  const at = Date.now();
+  return { spec, declaration: input as RunnerSetInput, schedule: scheduleNow(spec.schedules, at), at };
 }
 
 /** The same for templates that say the same, in whatever order their fields are written. */

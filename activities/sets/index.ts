@@ -30,17 +30,25 @@ export interface LookForJobsInput {
   readonly labels: readonly string[];
 }
 
+/** A set goes by the time that its activities tell: see workflows/runningSet.ts. */
+export interface Timed {
+  /** When it was done (ms since the epoch). */
+  readonly at: number;
+}
+
 export interface SetActivities {
-  /** Checks and completes the declaration of a set; asks nobody. A local activity. */
+  /** Checks and completes the declaration of a set; asks nobody. */
   admitSet(input: { input: unknown }): Promise<AdmittedSet>;
-  /** Which schedule holds now. A local activity. */
-  evaluateSchedules(input: { schedules: readonly SetScheduleSpec[] }): Promise<ScheduleNow>;
+  /** What time it is. */
+  clock(): Promise<Timed>;
+  /** Which schedule holds now. */
+  evaluateSchedules(input: { schedules: readonly SetScheduleSpec[] }): Promise<Timed & { schedule: ScheduleNow }>;
   /** Starts runners' workflows. Those that Temporal refuses come back; everything else is tried again. */
-  startRunners(input: StartRunnersInput): Promise<{ refused: string[]; why?: string }>;
+  startRunners(input: StartRunnersInput): Promise<Timed & { refused: string[]; why?: string }>;
   /** Asks runners to drain. @returns those that have ended already */
-  drainRunners(input: { runners: readonly { workflowId: string; why: string }[] }): Promise<{ gone: string[] }>;
+  drainRunners(input: { runners: readonly { workflowId: string; why: string }[] }): Promise<Timed & { gone: string[] }>;
   /** The running runners of a set, by Temporal's visibility. */
-  listRunners(input: { set: string }): Promise<ListedRunner[]>;
+  listRunners(input: { set: string }): Promise<Timed & { runners: ListedRunner[] }>;
   /** The jobs that this set has to serve, by the CI server's own list. `null`: it has none. */
   lookForQueuedJobs(input: LookForJobsInput): Promise<CiJobs | null>;
 }
@@ -61,7 +69,11 @@ export function createSetActivities(ports: ActivityPorts & SetPorts): SetActivit
   };
   return {
     admitSet: async (input) => admitSet(ports, input),
-    evaluateSchedules: async ({ schedules }) => scheduleNow(schedules, Date.now()),
+    clock: async () => ({ at: Date.now() }),
+    evaluateSchedules: async ({ schedules }) => {
+      const at = Date.now();
+      return { at, schedule: scheduleNow(schedules, at) };
+    },
     startRunners: (input) => startRunners(workflows(), input),
     drainRunners: async ({ runners }) => {
       const gone: string[] = [];
@@ -70,14 +82,17 @@ export function createSetActivities(ports: ActivityPorts & SetPorts): SetActivit
           if ((await workflows().drain(workflowId, why)) === 'gone') gone.push(workflowId);
         }),
       );
-      return { gone };
+      return { at: Date.now(), gone };
     },
-    listRunners: async ({ set }) => await withHeartbeats('list of runners', async () => await workflows().list(set)),
+    listRunners: async ({ set }) => {
+      const runners = await withHeartbeats('list of runners', async () => await workflows().list(set));
+      return { at: Date.now(), runners };
+    },
     lookForQueuedJobs: (input) => lookForQueuedJobs(ports, workflows(), input),
   };
 }
 
-async function startRunners(workflows: RunnerWorkflows, { set, generation, ephemeral, template, runners }: StartRunnersInput): Promise<{ refused: string[]; why?: string }> {
+async function startRunners(workflows: RunnerWorkflows, { set, generation, ephemeral, template, runners }: StartRunnersInput): Promise<Timed & { refused: string[]; why?: string }> {
   const refused: string[] = [];
   let why: string | undefined;
   await withHeartbeats(`${runners.length} runners to start`, async () =>
@@ -92,7 +107,7 @@ async function startRunners(workflows: RunnerWorkflows, { set, generation, ephem
       }
     }),
   );
-  return { refused, ...(why === undefined ? {} : { why }) };
+  return { at: Date.now(), refused, ...(why === undefined ? {} : { why }) };
 }
 
 async function lookForQueuedJobs({ ciServers }: ActivityPorts, workflows: RunnerWorkflows, { set, taskQueue, scope, credential, labels }: LookForJobsInput): Promise<CiJobs | null> {

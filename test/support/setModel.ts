@@ -150,7 +150,7 @@ export class SetModel {
 
   #list(): void {
     const phaseOf = ({ phase }: ModelRunner): RunnerPhase => phase;
-    this.state.listed([...this.runners.values()].map((one) => ({ workflowId: one.workflowId, runnerName: one.name, phase: phaseOf(one), startedAt: one.startedAt, generation: one.generation, ephemeral: one.ephemeral })), this.now, this.now);
+    this.state.listed([...this.runners.values()].map((one) => ({ workflowId: one.workflowId, runnerName: one.name, phase: phaseOf(one), startedAt: one.startedAt, generation: one.generation, ephemeral: one.ephemeral })), this.now);
   }
 
   #start(count: number): void {

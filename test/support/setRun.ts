@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { drainSetUpdate, RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type JobEvent, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import { runnerWorkflowId } from '../../workflows/setRunnerNames.ts';
 import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
 import { SHORT_INTERVALS, type HoldfastWorld } from './holdfastWorld.ts';
@@ -69,7 +70,8 @@ export class SetRun {
 
   /** Starts the containers of all pods that wait for it. @returns how many there were */
   bringUp(): number {
-    const waiting = [...this.#stage.compute.pods.values()].filter((pod) => pod.startedAt === undefined && !pod.ended);
+    const mine = runnerWorkflowId(this.name, '');
+    const waiting = [...this.#stage.compute.pods.values()].filter((pod) => pod.workflowId.startsWith(mine) && pod.startedAt === undefined && !pod.ended);
     for (const pod of waiting) this.#stage.compute.start(pod.name);
     return waiting.length;
   }

@@ -1,0 +1,194 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { History } from '../replay/historyJson.ts';
+import { Worker } from '@temporalio/worker';
+import { workflowsPath } from '../../worker/plugin.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { SetRun } from '../support/setRun.ts';
+import { until } from '../support/until.ts';
+import type { JobEvent, SetRunnerStatus } from '../../workflows/setContract.ts';
+
+const SETS = 20;
+const STEPS = 25;
+
+/** A stream of numbers that a failed run can be repeated with (Park and Miller). */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => (state = (state * 48_271) % 2_147_483_647) % below;
+}
+
+/** What the histories of these workflows' runs say against the workflows' code: nothing, when it is deterministic. */
+async function unreplayable(world: HoldfastWorld, workflowIds: readonly string[]): Promise<string[]> {
+  const histories: { workflowId: string; history: History }[] = [];
+  for (const workflowId of workflowIds) {
+    for await (const { runId } of world.client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) histories.push({ workflowId, history: await world.client.workflow.getHandle(workflowId, runId).fetchHistory() });
+  }
+  const faults: string[] = [];
+  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowsPath: workflowsPath() }, histories)) if (error) faults.push(`${workflowId}: ${String(error)}`);
+  return faults;
+}
+
+await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
+  let compute: FakeCompute;
+  let ci: FakeCiServer;
+  let world: HoldfastWorld;
+
+  beforeEach(async () => {
+    compute = new FakeCompute();
+    ci = new FakeCiServer();
+    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+  });
+  afterEach(async () => await world.close());
+
+  /** One set, its jobs and its CI server's mail: late, twice and out of order, but all of it. */
+  class Life {
+    readonly set: SetRun;
+    readonly ephemeral: boolean;
+    readonly #random: (below: number) => number;
+    readonly #queue: number[] = [];
+    readonly #mail: JobEvent[] = [];
+    readonly #running = new Map<string, number>();
+    readonly #registered = new Set<string>();
+    jobs = 0;
+
+    constructor(set: SetRun, ephemeral: boolean, random: (below: number) => number) {
+      this.set = set;
+      this.ephemeral = ephemeral;
+      this.#random = random;
+    }
+
+    #pods(): { name: string; workflowId: string; online: boolean }[] {
+      return [...compute.pods.values()].filter((pod) => pod.workflowId.startsWith(`runner-${this.set.name}-`) && pod.startedAt !== undefined && !pod.ended && !pod.terminating).map((pod) => ({ ...pod, online: pod.online === true }));
+    }
+
+    #runnerOf(workflowId: string): string {
+      const base = workflowId.slice('runner-'.length);
+      return [...ci.registrations.values()].find(({ name }) => name.startsWith(base))?.name ?? '';
+    }
+
+    queueJob(): void {
+      const jobId = ++this.jobs;
+      this.#queue.push(jobId);
+      this.#mail.push(this.set.event('queued', jobId));
+    }
+
+    /** As the CI server does: any registered runner that is idle. */
+    takeJob(): void {
+      const free = this.#pods().filter(({ name, workflowId }) => !compute.jobs.has(name) && this.#runnerOf(workflowId) !== '');
+      const pod = free[this.#random(Math.max(1, free.length))];
+      if (pod === undefined || this.#queue.length === 0) return;
+      const jobId = this.#queue.shift() ?? 0;
+      const runnerName = this.#runnerOf(pod.workflowId);
+      this.#running.set(pod.name, jobId);
+      this.set.startJob({ workflowId: pod.workflowId, runnerName });
+      this.#mail.push(this.set.event('in_progress', jobId, runnerName));
+    }
+
+    finishJob(): void {
+      const pod = this.#pods().find(({ name }) => this.#running.has(name));
+      if (pod === undefined) return;
+      const runnerName = this.#runnerOf(pod.workflowId);
+      this.#mail.push(this.set.event('completed', this.#running.get(pod.name) ?? 0, runnerName));
+      this.#running.delete(pod.name);
+      this.set.endJob({ workflowId: pod.workflowId, runnerName }, this.ephemeral);
+    }
+
+    async deliver(): Promise<void> {
+      const count = Math.min(this.#mail.length, 1 + this.#random(3));
+      const events: JobEvent[] = [];
+      for (let i = 0; i < count; i++) events.push(...this.#mail.splice(this.#random(this.#mail.length), 1));
+      const again = events.filter(() => this.#random(5) === 0);
+      if (count > 0) await this.set.tell(...events, ...again);
+    }
+
+    /** A static runner registers itself when it comes up, once. */
+    register(runners: readonly SetRunnerStatus[]): void {
+      if (this.ephemeral) return;
+      const up = new Set(this.#pods().map(({ workflowId }) => workflowId));
+      for (const { workflowId, runnerName } of runners) {
+        if (runnerName === undefined || !up.has(workflowId) || this.#registered.has(workflowId)) continue;
+        this.#registered.add(workflowId);
+        ci.connect(runnerName);
+      }
+    }
+
+    async step(): Promise<void> {
+      const { runners } = await this.set.status();
+      this.register(runners);
+      const some = runners[this.#random(Math.max(1, runners.length))];
+      const { handle } = this.set;
+      const choice = this.#random(12);
+      this.set.bringUp();
+      if (choice <= 2) this.queueJob();
+      else if (choice <= 4) this.takeJob();
+      else if (choice <= 6) this.finishJob();
+      else if (choice <= 8) await this.deliver();
+      else if (choice === 9) await handle.executeUpdate('scale', { args: [{ minIdle: this.#random(3), max: 3 + this.#random(3) }] });
+      else if (choice === 10) await handle.executeUpdate('setTemplate', { args: [SetRun.template({ ephemeral: this.ephemeral, labels: ['linux', `v${this.#random(2)}`] })] });
+      // Refused when it is gone by now: that is right, too.
+      else if (some !== undefined) await handle.executeUpdate('hold', { args: [{ runner: some.workflowId }] }).catch(() => undefined);
+    }
+
+    /** Nothing more is asked for; what was is served. */
+    async quieten(): Promise<void> {
+      const { holds } = await this.set.status();
+      for (const runner of holds) await this.set.handle.executeUpdate('hold', { args: [{ runner, release: true }] }).catch(() => undefined);
+      await this.set.handle.executeUpdate('scale', { args: [{ minIdle: 1, max: 5 }] });
+      await until(
+        `${this.set.name} to have served ${this.jobs} jobs`,
+        async () => {
+          this.set.bringUp();
+          this.takeJob();
+          this.finishJob();
+          await this.deliver();
+          const { jobs, runners } = await this.set.status();
+          this.register(runners);
+          return this.#queue.length === 0 && this.#running.size === 0 && this.#mail.length === 0 && jobs.completedTotal === this.jobs;
+        },
+        () => JSON.stringify({ queue: this.#queue, mail: this.#mail, running: [...this.#running], pods: this.#pods() }),
+        120_000,
+      );
+    }
+  }
+
+  test(`${SETS} sets, two restarts of the worker and continue-as-new in the middle: every job runs once, no job is killed, each comes to rest`, async () => {
+    const seed = 1 + Math.floor(Math.random() * 2_000_000_000);
+    process.stderr.write(`seed ${seed}\n`);
+    const lives = await Promise.all(
+      Array.from({ length: SETS }, async (_none, index) => {
+        const ephemeral = index % 2 === 0;
+        const set = await SetRun.start({ world, compute, ci }, { minIdle: 1, max: 4, scaleDownDelay: '1s', recreationGuard: '2s', queueCheck: '0s', template: { ephemeral } as never });
+        await set.reaches('its admission', () => true);
+        return new Life(set, ephemeral, randomOf(seed + index));
+      }),
+    );
+    const steps = async (count: number): Promise<void> => void (await Promise.all(lives.map(async (life) => {
+      for (let i = 0; i < count; i++) await life.step();
+    })));
+    await steps(STEPS);
+    await world.suspend();
+    await world.resume();
+    for (const { set } of lives.slice(0, 4)) {
+      const noise = Array.from({ length: 2_000 }, () => set.event('completed', 1_000_000));
+      for (let i = 0; i < 8; i++) await set.tell(...noise);
+    }
+    for (const life of lives.slice(0, 4)) life.jobs++;
+    await steps(STEPS);
+    await world.suspend();
+    await world.resume();
+    await Promise.all(lives.map(async (life) => await life.quieten()));
+    for (const { set } of lives) await set.comesTo({ idle: 1 });
+    let renewed = 0;
+    for (const { set } of lives.slice(0, 4)) {
+      const { raw } = await set.handle.describe();
+      if (raw.workflowExecutionInfo?.firstRunId !== raw.workflowExecutionInfo?.execution?.runId) renewed++;
+    }
+    expect(renewed).toBe(4);
+    expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
+    await Promise.all(lives.map(async ({ set }) => await set.end()));
+    expect(await unreplayable(world, lives.map(({ set }) => set.handle.workflowId))).toEqual([]);
+    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+  }, 300_000);
+});
