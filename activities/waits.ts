@@ -41,6 +41,9 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { compute, completer, logger } = options;
   const queue = new TaskQueue(options.concurrency ?? 64, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
   const timers = new Map<string, NodeJS.Timeout>();
+  /** Announcements of states that wait for each other, by pod. */
+  const lines = new Map<string, { last: Promise<void>; told: number }>();
+  let announced = 0;
   const unclaimed = new Set<NodeJS.Timeout>();
   const againMs = options.againMs ?? AGAIN_MS;
 
@@ -80,7 +83,22 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     // A runner is idle when it comes online: its wait says so. Idle is news only after busy.
     if (!busy && (previous?.online !== true || isBusy(previous, nowMs) !== true)) return;
     const state = { uid: pod.uid, state: busy ? ('busy' as const) : ('idle' as const) };
-    queue.add(`podState of ${pod.name}`, async () => await completer.signalPodState(pod.workflowId, state));
+    const place = ++announced;
+    queue.add(`podState of ${pod.name}`, async () => await tellState(pod, state, place));
+  }
+
+  /** One after the other for each pod: told side by side, busy may overtake the idle that follows it; nor may it when it is told again. */
+  async function tellState({ name, workflowId }: PodView, state: Parameters<WaitCompleter['signalPodState']>[1], place: number): Promise<void> {
+    const line = lines.get(name) ?? { last: Promise.resolve(), told: 0 };
+    lines.set(name, line);
+    const turn = line.last.then(async () => {
+      if (line.told < place) await completer.signalPodState(workflowId, state);
+      line.told = Math.max(line.told, place);
+    });
+    const over = turn.catch(() => undefined);
+    line.last = over;
+    await turn;
+    if (line.last === over) lines.delete(name);
   }
 
   /** What time alone brings: an image problem that persists, a termination that is overdue, a new runner that stays not ready. */

@@ -80,6 +80,26 @@ test('tells idle and busy as changes, not as the state at the start', async () =
   await watcher.stop();
 });
 
+test('tells them in their order, also when one takes long', async () => {
+  const { compute, completer, watcher, name } = await world();
+  let arrive = (): void => undefined;
+  const onItsWay = new Promise<void>((resolve) => (arrive = resolve));
+  const tell = completer.signalPodState.bind(completer);
+  completer.signalPodState = async (workflowId, state) => {
+    if (state.state === 'busy') await onItsWay;
+    await tell(workflowId, state);
+  };
+  compute.start(name);
+  compute.startJob(name);
+  compute.endJob(name);
+  // Everything that can be told by now has been.
+  await new Promise((resolve) => setImmediate(resolve));
+  arrive();
+  await watcher.idle();
+  expect(completer.states).toEqual(['busy', 'idle']);
+  await watcher.stop();
+});
+
 test('a new watcher answers the waits of pods that vanished while nobody watched', async () => {
   const { compute, completer, watcher, name } = await world();
   await watcher.stop();
