@@ -1,0 +1,128 @@
+/** A job's start and end reach the workflow from within its pod: soon, without a webhook, and without any question to the CI server. */
+import { expect } from '@jest/globals';
+import type { RunnerPhase, RunnerStatus } from '../../workflows/contract.ts';
+import { ClusterWorld } from '../support/clusterWorld.ts';
+import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
+import { cleanEnd } from '../support/demoLives.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { together } from '../support/together.ts';
+
+const JOBS = 22;
+const EPHEMERAL = 5;
+const BOUND_MS = 2_000;
+const BOUND_BEFORE_PROBES_MS = 3_500;
+
+/** What the workflow noted of its phases, against what the CI server noted of its jobs: milliseconds. */
+interface Latencies {
+  readonly starts: number[];
+  readonly ends: number[];
+}
+
+const p95 = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.95) - 1] ?? Number.NaN;
+
+function tell(what: string, values: readonly number[]): void {
+  const sorted = values.toSorted((a, b) => a - b);
+  process.stderr.write(`figures: ${what} seen after ms: p50 ${sorted[Math.floor(sorted.length / 2)]}, p95 ${p95(values)}, max ${sorted.at(-1)} (${sorted.length})\n`);
+}
+
+/** When the life entered the phase, for each time that it did. */
+const entered = ({ phases }: Pick<RunnerStatus, 'phases'>, phase: RunnerPhase): number[] => phases.filter((each) => each.phase === phase).map(({ at }) => Date.parse(at));
+
+/** Every request that the CI server has got about this life. */
+const asked = (run: ClusterRun): string[] => run.world.simulator.requests().filter(({ path }) => path.includes(run.key)).map(({ endpoint, status }) => `${endpoint} ${status}`);
+const REGISTRATION = 'POST /orgs/{org}/actions/runners/generate-jitconfig 201';
+
+/** The pod has said so. A job before that is seen later, and a static runner's not at all if it is over by then. */
+async function isIdle(run: ClusterRun): Promise<void> {
+  const { pod } = await run.listens();
+  await run.world.namespace.waitForPod(pod, ({ status }) => status?.containerStatuses?.[0]?.ready === true);
+}
+
+async function playStatic(world: ClusterWorld): Promise<void> {
+  const run = await world.start('static', { ephemeral: false });
+  await isIdle(run);
+  const before = asked(run);
+  const jobs: number[] = [];
+  for (let count = 0; count < JOBS; count++) {
+    const { id } = await run.runJob(countingJob(2));
+    jobs.push(id);
+    await run.jobSays({ id }, 'finished');
+    await run.reaches(`idle after job ${count + 1}`, (status) => entered(status, 'Busy').length === count + 1 && status.phase === 'Idle');
+  }
+  // Not one question from the first job to the last.
+  expect(asked(run)).toEqual(before);
+  const status = await run.status();
+  const [, ...idles] = entered(status, 'Idle');
+  const busies = entered(status, 'Busy');
+  const starts = jobs.map((id, index) => (busies[index] ?? Number.NaN) - Date.parse(run.job({ id }).started_at ?? ''));
+  const ends = jobs.map((id, index) => (idles[index] ?? Number.NaN) - Date.parse(run.job({ id }).completed_at ?? ''));
+  tell('starts of a static runner\'s jobs', starts);
+  tell('ends of a static runner\'s jobs', ends);
+  expect(p95(starts)).toBeLessThan(BOUND_MS);
+  expect(p95(ends)).toBeLessThan(BOUND_MS);
+  for (const id of jobs) run.expectUnharmed({ id });
+  await run.drain();
+  expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
+}
+
+/** One life after the other. @param waiting - the job is there before its runner is */
+async function playEphemeral(world: ClusterWorld, lives: number, waiting: boolean): Promise<Latencies> {
+  const seen: Latencies = { starts: [], ends: [] };
+  for (let count = 0; count < lives; count++) {
+    const run = await world.start(waiting ? 'awaited' : 'ephemeral');
+    const early = waiting ? run.queueJob(countingJob(4)) : undefined;
+    if (!waiting) await isIdle(run);
+    const job = early ?? run.queueJob(countingJob(4));
+    const result = await run.ends();
+    expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1, unregisterAttempts: 0 });
+    // The registration, and nothing else: neither its state nor its removal was asked for.
+    expect(asked(run)).toEqual([REGISTRATION]);
+    run.expectUnharmed(job);
+    const [busy = Number.NaN] = entered(result, 'Busy');
+    const { started_at, completed_at } = run.job(job);
+    seen.starts.push(busy - Date.parse(started_at ?? ''));
+    const over = result.phases.find(({ at }) => Date.parse(at) > busy);
+    seen.ends.push(Date.parse(over?.at ?? '') - Date.parse(completed_at ?? ''));
+  }
+  tell(`starts of jobs that ${waiting ? 'waited for' : 'came to'} an ephemeral runner`, seen.starts);
+  // The end of a runner that takes one job only is the end of its process, which takes as long as the runner does to leave.
+  tell('ends of ephemeral runners', seen.ends);
+  expect(p95(seen.ends)).toBeLessThan(BOUND_MS);
+  return seen;
+}
+
+async function playIdle(world: ClusterWorld): Promise<void> {
+  const { starts } = await playEphemeral(world, EPHEMERAL, false);
+  expect(p95(starts)).toBeLessThan(BOUND_MS);
+}
+
+/**
+ * The runner is busy before the kubelet has asked it anything: up to a second until the kubelet sees that it is up, and until a second
+ * later "not ready" says nothing, because no readiness probe has been answered yet.
+ */
+async function playAwaited(world: ClusterWorld): Promise<void> {
+  const { starts } = await playEphemeral(world, EPHEMERAL, true);
+  expect(p95(starts)).toBeLessThan(BOUND_BEFORE_PROBES_MS);
+}
+
+await describeWithLab('jobs as their pods tell of them, without a webhook', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  together(
+    async () => await ClusterWorld.open(lab, { webhook: false }),
+    {
+      [`${JOBS} jobs of a static runner: start and end within 2 s (p95), no question asked`]: playStatic,
+      [`${EPHEMERAL} ephemeral runners: the same, and one request to the CI server for a whole life`]: playIdle,
+      [`${EPHEMERAL} ephemeral runners whose jobs are there before them: the start within 3.5 s, one request, too`]: playAwaited,
+    },
+    {
+      timeoutMs: 240_000,
+      afterwards: {
+        ...cleanEnd,
+        'no job was looked for: no request but registrations, removals of static runners, and the worker\'s own check': async ({ simulator }) => {
+          const { byStatus } = simulator.requestCounts();
+          expect(byStatus[REGISTRATION]).toBe(2 * EPHEMERAL);
+          expect(Object.keys(byStatus).filter((each) => each.startsWith('GET '))).toEqual([]);
+        },
+      },
+    },
+  );
+});

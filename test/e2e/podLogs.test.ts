@@ -1,0 +1,93 @@
+/** Where the last lines of a runner are found that did not succeed: with the worker, and never in Temporal. */
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import { ClusterWorld } from '../support/clusterWorld.ts';
+import { CommandRun } from '../support/commandRun.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { readable } from '../support/secretSearch.ts';
+import { together, type Scenario } from '../support/together.ts';
+
+/** Put together by the shell, so that the input, which is in the history, does not have it. */
+const WORDS = 'echo "last $((6 * 7)) words"; sleep 1';
+const LAST = 'last 42 words';
+
+interface Kept {
+  readonly world: ClusterWorld;
+  close(): Promise<void>;
+}
+
+async function openWith(lab: Parameters<typeof ClusterWorld.open>[0], podLogs: string): Promise<Kept> {
+  const world = await ClusterWorld.open(lab, { webhook: false, settings: { HOLDFAST_POD_LOGS: podLogs, HOLDFAST_POD_LOG_BYTES: '4096' } });
+  return { world, close: async () => await world.close() };
+}
+
+const tails = ({ world }: Kept) => world.worker.log.filter(({ msg }) => msg.includes('the last lines of a runner that did not succeed'));
+
+async function expectNotInTemporal({ world }: Kept): Promise<void> {
+  let histories = 0;
+  for await (const { workflowId, runId } of world.client.workflow.list({ query: `TaskQueue = '${world.taskQueue}'` })) {
+    const handle = world.client.workflow.getHandle(workflowId, runId);
+    expect(readable(await handle.fetchHistory())).not.toContain(LAST);
+    expect(readable((await handle.describe()).raw)).not.toContain(LAST);
+    histories++;
+  }
+  expect(histories).toBeGreaterThan(0);
+}
+
+const toLog: Record<string, Scenario<Kept>> = {
+  'failed: its last lines are in the worker\'s log': async (kept) => {
+    const life = await CommandRun.start(kept.world, 'failed', `${WORDS}; exit 3`);
+    expect(await life.ends()).toMatchObject({ outcome: 'failed', exitCode: 3 });
+    const mine = tails(kept).filter((line) => line['workflowId'] === life.run.handle.workflowId);
+    expect(mine).toEqual([expect.objectContaining({ tail: expect.stringContaining(LAST) })]);
+  },
+  'cancelled: in the log, too': async (kept) => {
+    const life = await CommandRun.start(kept.world, 'cancelled', `${WORDS}; echo up; exec sleep 77`);
+    await (await life.running()).log.says('up');
+    await life.run.handle.signal('cancel', 'enough');
+    expect(await life.ends()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    const mine = tails(kept).filter((line) => line['workflowId'] === life.run.handle.workflowId);
+    // Before it is stopped, since its log may go with it; and once more if the log is still there.
+    expect(mine.length).toBeGreaterThanOrEqual(1);
+    for (const line of mine) expect(line).toMatchObject({ tail: expect.stringContaining(LAST) });
+  },
+  'succeeded: nothing is kept': async (kept) => {
+    const life = await CommandRun.start(kept.world, 'succeeded', WORDS);
+    expect(await life.ends()).toMatchObject({ outcome: 'succeeded' });
+    expect(tails(kept).filter((line) => line['workflowId'] === life.run.handle.workflowId)).toEqual([]);
+  },
+};
+
+await describeWithLab('last lines in the worker\'s log', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  together(async () => await openWith(lab, 'log'), toLog, { afterwards: { 'and in no history': expectNotInTemporal } });
+});
+
+await describeWithLab('last lines in a folder', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  let folder = '';
+  together(
+    async () => {
+      folder = join(await mkdtemp(join(tmpdir(), 'hf-logs-')), 'kept');
+      return await openWith(lab, folder);
+    },
+    {
+      'failed: a file of its own, for its owner only, cut to the last bytes': async ({ world }) => {
+        const life = await CommandRun.start(world, 'failed', `i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo "a line among many, number $i"; done; ${WORDS}; exit 3`);
+        const { pod } = await life.run.reaches('a pod', (status) => status.pod !== undefined);
+        expect(await life.ends()).toMatchObject({ outcome: 'failed' });
+        expect(await readdir(folder)).toEqual([`${pod}.log`]);
+        const path = join(folder, `${pod}.log`);
+        const text = await readFile(path, 'utf8');
+        expect(text).toContain(LAST);
+        expect(text).toContain('number 400\n');
+        expect(text).not.toContain('number 100\n');
+        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4_096);
+        expect((await stat(path)).mode & 0o777).toBe(0o600);
+        expect(JSON.stringify(world.worker.log)).not.toContain(LAST);
+        await rm(join(folder, '..'), { recursive: true });
+      },
+    },
+    { afterwards: { 'and in no history': expectNotInTemporal } },
+  );
+});
