@@ -76,7 +76,8 @@ class KwokAgent {
     if (previous === undefined) this.#step('created', view, at);
     if (view.startedAt === undefined || previous?.startedAt !== undefined || view.ended) return;
     this.#step('running', view, at);
-    this.#play(view).catch((error: unknown) => fail(`the runner in ${view.name}: ${String(error)}`));
+    // What a worker deletes meanwhile plays no part any more.
+    this.#play(view).catch((error: unknown) => (this.#pods.has(view.name) ? fail(`the runner in ${view.name}: ${String(error)}`) : undefined));
   }
 
   async #play(view: PodView): Promise<void> {
@@ -94,7 +95,10 @@ class KwokAgent {
         this.#step('jobStarted', view);
         this.#probe(view, false);
       },
-      onJobEnd: () => this.#step('jobFinished', view),
+      onJobEnd: () => {
+        this.#step('jobFinished', view);
+        this.#probe(view, true); // one that has more jobs
+      },
     });
     pod.runner = runner;
     const end = await runner.ended;

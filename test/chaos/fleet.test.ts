@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+import type { SimulatedJob } from '../../simulator/types.ts';
+import { setTemplateUpdate, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import { workflowIdOfRunner } from '../../workflows/setRunnerNames.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { FleetWorld, type FleetSet } from './fleetWorld.ts';
+
+const JOBS = 200;
+const MIN_IDLE = 2;
+/** Jobs of one workflow run. */
+const RUN = 25;
+/** Until a test ends it. */
+const ENDLESS_MS = 3_600_000;
+
+await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
+  let fleet: FleetWorld;
+
+  beforeEach(async () => {
+    fleet = await FleetWorld.open(lab);
+  });
+  afterEach(async () => {
+    await fleet.close();
+  });
+
+  const jobOf = ({ id }: { id: number }): SimulatedJob | undefined => fleet.world.simulator.job(id);
+
+  test('200 jobs by webhooks of which a tenth is lost, a tenth doubled, half shuffled; both workers killed twice: every job runs once, nothing is left', async () => {
+    const { simulator, client, taskQueue } = fleet.world;
+    const set = await fleet.startSet({
+      minIdle: MIN_IDLE,
+      max: 40,
+      scaleDownDelay: '3s',
+      recreationGuard: '10s',
+      queueCheck: '5s',
+      intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '2s' },
+    });
+    await set.reaches('two idle', ({ runners }) => runners.filter(({ state }) => state === 'idle').length === MIN_IDLE);
+
+    const lost = simulator.addFault({ kind: 'webhook_lost', probability: 0.1 });
+    simulator.addFault({ kind: 'webhook_shuffled', probability: 0.5, of: 5 });
+    // Of those that are neither lost nor shuffled.
+    const doubled = simulator.addFault({ kind: 'webhook_doubled', probability: 0.22 });
+    const jobs: SimulatedJob[] = [];
+    const queue = (count: number): void => {
+      for (let number = 0; number < count; number++) jobs.push(set.queueJob({ sleepMs: 200 + ((jobs.length * 37) % 1_500), run_id: 1 + Math.floor(jobs.length / RUN) }));
+    };
+    const done = (): number => jobs.filter((job) => jobOf(job)?.status === 'completed').length;
+    const seen = (): string => JSON.stringify({ done: done(), answers: tally(simulator.deliveries().map(({ status_code: code, lost: never }) => (never ? 'lost' : String(code)))) });
+
+    queue(40);
+    await fleet.until('jobs to be done', () => done() >= 15, seen);
+    await fleet.replace('receiver', () => queue(40)); // nobody receives what tells of these
+    await fleet.until('jobs to be done', () => done() >= 50, seen);
+    await fleet.replace('other', () => queue(40));
+    await fleet.until('jobs to be done', () => done() >= 90, seen);
+    await fleet.replace('receiver', () => queue(40));
+    await fleet.until('jobs to be done', () => done() >= 130, seen);
+    await fleet.replace('other', () => queue(40));
+    await fleet.until('every job to be done', () => done() === JOBS, seen);
+    simulator.releaseWebhooks();
+
+    const atRest = ({ runners, jobs: { queued, assigned } }: RunnerSetStatus): boolean => queued + assigned === 0 && runners.map(({ state }) => state).join() === 'idle,idle';
+    const rest = await set.reaches('rest', atRest, seen);
+    expect(jobs.map(jobOf).filter((job) => job?.conclusion !== 'success' || job.assignments !== 1)).toEqual([]);
+    expect(rest).toMatchObject({ desired: MIN_IDLE, min: MIN_IDLE, max: 40 });
+    expect(rest).not.toHaveProperty('paused');
+    expect(simulator.runners().map(({ name }) => name).toSorted()).toEqual(rest.runners.map(({ runnerName }) => runnerName).toSorted());
+    const hits = Object.fromEntries(simulator.faults().map(({ id, hits: count }) => [id, count]));
+    expect({ lost: hits[lost.id], doubled: hits[doubled.id] }).toEqual({ lost: atLeast(30), doubled: atLeast(30) });
+
+    expect((await set.end()).jobs).toMatchObject({ queued: 0, assigned: 0 });
+    await fleet.until('nothing to be left', async () => (await fleet.world.leftovers()).length === 0);
+    // No runner has failed, and none was started anew in its life.
+    expect((await client.workflow.count(`TaskQueue = '${taskQueue}' AND ExecutionStatus != 'Completed' AND ExecutionStatus != 'ContinuedAsNew'`)).count).toBe(0);
+  }, 600_000);
+
+  test('rollout under jobs: no busy runner is touched, and the old generation is dropped after its last job', async () => {
+    const waits = { scaleDownDelay: '1s', recreationGuard: '5s', queueCheck: '5s', intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '1s' } };
+    const statics = await fleet.startSet({ replicas: 3, template: { ephemeral: false }, ...waits });
+    const ephemerals = await fleet.startSet({ minIdle: 1, max: 6, ...waits });
+    const both = [statics, ephemerals];
+    const inState = ({ runners }: RunnerSetStatus, wanted: string): number => runners.filter(({ state }) => state === wanted).length;
+    await statics.reaches('three idle', (status) => inState(status, 'idle') === 3);
+    await ephemerals.reaches('one idle', (status) => inState(status, 'idle') === 1);
+
+    const running = (job: SimulatedJob): boolean => jobOf(job)?.status === 'in_progress';
+    const work = both.map((set) => ({ set, jobs: [set.queueJob({ sleepMs: ENDLESS_MS }), set.queueJob({ sleepMs: ENDLESS_MS })] }));
+    await fleet.until('four jobs to run', () => work.every(({ jobs }) => jobs.every(running)));
+    for (const set of both) await set.reaches('two busy, one idle', (status) => inState(status, 'busy') === 2 && inState(status, 'idle') === 1 && status.runners.length === 3);
+
+    const before = new Map<string, string>();
+    for (const set of both) {
+      before.set(set.name, (await set.status()).generation);
+      await set.handle.executeUpdate(setTemplateUpdate.name, { args: [set.template({ ...(set === statics && { ephemeral: false }), env: { CHANGED: 'yes' } })] });
+    }
+    const old = (set: FleetSet, { runners }: RunnerSetStatus): RunnerSetStatus['runners'] => runners.filter(({ generation }) => generation === before.get(set.name));
+    const comesTo = async (set: FleetSet, left: number): Promise<RunnerSetStatus> => {
+      const fresh = (status: RunnerSetStatus): number => status.runners.filter((runner) => runner.state === 'idle' && runner.generation === status.generation).length;
+      return await set.reaches(`${left} of the old, two of the new`, (status) => old(set, status).length === left && fresh(status) >= 2);
+    };
+    /** Whoever runs one of these jobs is as it was. */
+    const untouched = async (set: FleetSet, jobs: readonly SimulatedJob[]): Promise<void> => {
+      const { core, name: namespace } = fleet.world.namespace;
+      const pods = (await core.listNamespacedPod({ namespace })).items;
+      for (const job of jobs.map(jobOf)) {
+        expect(job).toMatchObject({ status: 'in_progress', assignments: 1 });
+        expect(fleet.world.simulator.runner(job?.runner_name ?? '')).toMatchObject({ status: 'online', busy: true, jobId: job?.id });
+        const pod = pods.find(({ metadata }) => metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === workflowIdOfRunner(set.name, job?.runner_name ?? ''));
+        expect(pod).toMatchObject({ status: { phase: 'Running' } });
+        expect(pod?.metadata?.deletionTimestamp).toBeUndefined();
+      }
+    };
+
+    for (const left of [2, 1]) {
+      for (const { set, jobs } of work) {
+        const status = await comesTo(set, left);
+        expect(status.waitsFor).toContain(`rollout: ${left} runners of an earlier template are left`);
+        expect(jobs.filter(running)).toHaveLength(left);
+        await untouched(set, jobs.filter(running));
+        // The next one is drained when that one has left: there are never more runners than one beyond those wanted.
+        const leaving = status.runners.find(({ state }) => state === 'draining')?.runnerName;
+        const ends = jobs.map(jobOf).findLast((job) => job !== undefined && running(job) && (leaving === undefined || job.runner_name === leaving));
+        fleet.world.simulator.cancelJob(ends?.id ?? 0);
+      }
+    }
+    await statics.reaches('three of the new alone', (status) => old(statics, status).length === 0 && inState(status, 'idle') === 3 && status.runners.length === 3);
+    await ephemerals.reaches('one of the new alone', (status) => old(ephemerals, status).length === 0 && inState(status, 'idle') === 1 && status.runners.length === 1);
+    // Its runner has ended each as its user asked, and none was lost.
+    for (const job of work.flatMap(({ jobs }) => jobs).map(jobOf)) {
+      expect(job).toMatchObject({ conclusion: 'cancelled', cancelRequested: true, assignments: 1 });
+      expect(job?.annotation).toBeUndefined();
+    }
+
+    for (const set of both) expect((await set.end()).jobs).toMatchObject({ queued: 0, assigned: 0 });
+    await fleet.until('nothing to be left', async () => (await fleet.world.leftovers()).length === 0);
+  }, 300_000);
+});
+
+function tally(words: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
+  return counts;
+}
+
+/** A number that is not smaller. */
+function atLeast(least: number): unknown {
+  return { asymmetricMatch: (value: unknown) => typeof value === 'number' && value >= least, toString: () => `at least ${least}` };
+}
