@@ -1,4 +1,4 @@
-import { CancellationScope, allHandlersFinished, condition, continueAsNew, isCancellation, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, condition, continueAsNew, isCancellation, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import type { Timed } from '../activities/sets/index.ts';
 import { settle } from './calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from './setContract.ts';
@@ -43,6 +43,12 @@ export class RunningSet {
   /** Something was changed by hand. */
   #changed = false;
   #looking = false;
+  #underWay = 0;
+  /**
+   * An update that reaches a worker together with other news, and not the workflow in its cache, is put in another order by a later replay
+   * (https://github.com/temporalio/sdk-python/issues/673). Updates are rare: the history in which that may be is left behind at once.
+   */
+  #updated = false;
   #events = 0;
   #jobEvents = 0;
   #timer: Alarm | undefined;
@@ -65,7 +71,18 @@ export class RunningSet {
     apply(this.#now);
     this.state.settle(this.#now);
     this.#changed = true;
+    this.#updated = true;
     return this.status();
+  }
+
+  /** A change by hand that takes its time: the set neither ends nor continues as new in the middle of it. */
+  async changing(run: () => Promise<RunnerSetStatus>): Promise<RunnerSetStatus> {
+    this.#underWay++;
+    try {
+      return await run();
+    } finally {
+      this.#underWay--;
+    }
   }
 
   status(): RunnerSetStatus {
@@ -81,7 +98,7 @@ export class RunningSet {
       if (decision.ended) break;
       this.#tick(await (this.#act(decision) ?? this.#wait(decision)));
     }
-    await condition(allHandlersFinished);
+    await condition(() => this.#underWay === 0);
   }
 
   #tick({ at }: Timed): void {
@@ -137,8 +154,8 @@ export class RunningSet {
   }
 
   #mayContinueAsNew(): boolean {
-    const isTime = this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS || workflowInfo().continueAsNewSuggested;
-    return isTime && !this.#looking && allHandlersFinished();
+    const isTime = this.#updated || this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS || workflowInfo().continueAsNewSuggested;
+    return isTime && !this.#looking && this.#underWay === 0;
   }
 
   /** Nothing may lie between taking in the inbox and this. */

@@ -27,11 +27,11 @@ export function listen(set: RunningSet): void {
   const changed = (apply: (now: number) => void, at?: number): RunnerSetStatus => set.change(apply, at);
   const inTurn = turns();
   const declare = async (toNext: (now: RunnerSetInput) => RunnerSetInput): Promise<RunnerSetStatus> =>
-    await inTurn(async () => {
+    await set.changing(async () => await inTurn(async () => {
       const input = toNext(state.declarationNow());
       const { spec, declaration, schedule, at } = await admitted(input);
       return changed((now) => state.declare(spec, declaration, schedule, now), at);
-    });
+    }));
 
   setHandler(demandSignal, ({ events }) => set.receive((now) => state.jobEvents(events, now), events.length), { description: 'Events of jobs that this set serves' });
   setHandler(runnerOnlineSignal, (news) => set.receive((now) => state.online(news, now)), { description: 'A runner of this set is online' });

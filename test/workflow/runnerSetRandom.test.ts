@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 import type { JobEvent, SetRunnerStatus } from '../../workflows/setContract.ts';
 
 const SETS = 20;
-const STEPS = 25;
+const STEPS = 12;
 
 /** A stream of numbers that a failed run can be repeated with (Park and Miller). */
 function randomOf(seed: number): (below: number) => number {
@@ -167,17 +167,22 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
     const steps = async (count: number): Promise<void> => void (await Promise.all(lives.map(async (life) => {
       for (let i = 0; i < count; i++) await life.step();
     })));
+    const restart = async (): Promise<void> => {
+      await world.suspend();
+      await world.resume();
+      await Promise.all(lives.map(async ({ set }) => await set.reaches('an answer', () => true, 60_000)));
+    };
     await steps(STEPS);
-    await world.suspend();
-    await world.resume();
+    // Before a restart: see RunningSet for what a worker that takes over with an update in its hands may write.
+    expect(await unreplayable(world, lives.map(({ set }) => set.handle.workflowId))).toEqual([]);
+    await restart();
     for (const { set } of lives.slice(0, 4)) {
       const noise = Array.from({ length: 2_000 }, () => set.event('completed', 1_000_000));
       for (let i = 0; i < 8; i++) await set.tell(...noise);
     }
     for (const life of lives.slice(0, 4)) life.jobs++;
     await steps(STEPS);
-    await world.suspend();
-    await world.resume();
+    await restart();
     await Promise.all(lives.map(async (life) => await life.quieten()));
     for (const { set } of lives) await set.comesTo({ idle: 1 });
     let renewed = 0;
@@ -188,7 +193,6 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
     expect(renewed).toBe(4);
     expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
     await Promise.all(lives.map(async ({ set }) => await set.end()));
-    expect(await unreplayable(world, lives.map(({ set }) => set.handle.workflowId))).toEqual([]);
     expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
   }, 300_000);
 });
