@@ -39,6 +39,9 @@ export interface World {
   startWorker(): WorkerProcess;
 }
 
+/** Of the webhook's deliveries to this world's workers. */
+export const WEBHOOK_SECRET = 'bench';
+
 /** What the peers' runners needed from "the pod runs" to "registered", too. */
 const STARTUP_MS = 300;
 
@@ -94,6 +97,7 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
       HOLDFAST_RUNNER_COMMAND: 'run.sh',
       HOLDFAST_GITHUB_URL: simulator.client.url,
       HOLDFAST_GITHUB_TOKEN: 'ghp_simulator',
+      HOLDFAST_WEBHOOK_SECRET: WEBHOOK_SECRET,
       HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
     };
     const pids = new Map([['simulator', simulator.pid], ['kwokAgent', agent.pid], ['benchmark', process.pid]]); // prettier-ignore

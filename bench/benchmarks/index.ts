@@ -1,6 +1,7 @@
 import type { Benchmark } from '../benchmark.ts';
 import { churn } from './churn.ts';
 import { finish } from './finish.ts';
+import { fleet } from './fleet.ts';
 import { lifecycle } from './lifecycle.ts';
 import { recovery } from './recovery.ts';
 import { scaleup } from './scaleup.ts';
@@ -8,4 +9,4 @@ import { supervisor } from './supervisor.ts';
 import { waiting } from './waiting.ts';
 
 /** All benchmarks, in the order in which they are listed. */
-export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, recovery, supervisor];
+export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, recovery, supervisor];

@@ -118,7 +118,8 @@ class KwokAgent {
       if (pod.ended || pod.ready !== ready || !this.#pods.has(view.name)) return;
       await this.#patch(view, { status: { containerStatuses: [{ ...CONTAINER, ready, started: true, state: { running: { startedAt: new Date(view.startedAt ?? Date.now()) } } }] } });
     };
-    report().catch((error: unknown) => (this.#pods.has(view.name) ? fail(`the probes of ${view.name}: ${String(error)}`) : undefined));
+    // Its container may have ended meanwhile, which the API server does not take back.
+    report().catch((error: unknown) => (this.#pods.has(view.name) && !pod.ended ? fail(`the probes of ${view.name}: ${String(error)}`) : undefined));
   }
 
   async #patch({ name }: PodView, body: object): Promise<void> {

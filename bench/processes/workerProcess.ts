@@ -67,6 +67,11 @@ export class WorkerProcess {
     }
   }
 
+  /** Where it answers HTTP, once it has started. */
+  async url(): Promise<string> {
+    return await this.#url;
+  }
+
   /** What its /metrics says now. */
   async metrics(): Promise<Sample[]> {
     const answer = await fetch(`${await this.#url}/metrics`);

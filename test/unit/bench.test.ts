@@ -15,6 +15,13 @@ describe('the figures of the benchmarks', () => {
     ['finish', ['runners', 'p50Ms', 'p95Ms', 'p99Ms', 'perSecond']],
     ['waiting', ['runners', 'workerRssMiB', 'workerCpuPercent']],
     ['churn', ['jobs', 'jobsPerSecond', 'goneP95Ms', 'replacementP95Ms']],
+    [
+      'fleet',
+      [
+        ...['1', '10', '50'].flatMap((rate) => ['jobs', 'onlineP50Ms', 'onlineP95Ms', 'reachedPerSecond'].map((key) => `rates.${rate}.${key}`)),
+        ...['deliveries', 'perSecond', 'p50Ms', 'p95Ms', 'p99Ms'].map((key) => `webhook.${key}`),
+      ],
+    ],
     ['recovery', ['runners', 'seconds']],
     [
       'supervisor',
