@@ -119,6 +119,11 @@ export class SetJobs {
     return false;
   }
 
+  /** Names of the runners that jobs are assigned to. */
+  assignedRunners(): ReadonlySet<string | undefined> {
+    return new Set(Array.from(this.#assigned.values(), ({ runnerName }) => runnerName));
+  }
+
   get size(): { live: number; over: number } {
     return { live: this.#live.size, over: this.#over.size };
   }

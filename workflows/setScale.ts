@@ -8,6 +8,8 @@ export type ScaleBounds = { readonly kind: 'fixed'; readonly replicas: number } 
 export interface Asking {
   readonly queued: number;
   readonly assigned: number;
+  /** Ephemeral runners that have had their job and have not ended yet: they take no other. */
+  readonly finished: number;
   readonly busyRunners: number;
   /** Of the queued ones, those that the last look at the CI server found queued. */
   readonly confirmedQueued: number;
@@ -25,10 +27,10 @@ export function leastAndMost(bounds: ScaleBounds): { min: number; max: number } 
 }
 
 /**
- * Idle runners kept ready, and one for each job that is queued or assigned, up to the bound. Runners that are busy with jobs of which no
- * event has told count as well, so that the ones kept ready are idle ones.
+ * Idle runners kept ready, and one for each job that is queued or assigned, up to the bound. Runners that are about to end take no place
+ * from these. Runners that are busy with jobs of which no event has told count as well, so that the ones kept ready are idle ones.
  */
-export function desiredSize(bounds: ScaleBounds, { queued, assigned, busyRunners, confirmedQueued, busyBeforeLook }: Asking): number {
+export function desiredSize(bounds: ScaleBounds, { queued, assigned, finished, busyRunners, confirmedQueued, busyBeforeLook }: Asking): number {
   if (bounds.kind === 'fixed') return bounds.replicas;
-  return Math.min(bounds.max, bounds.minIdle + Math.max(queued + assigned, busyRunners, busyBeforeLook + confirmedQueued));
+  return Math.min(bounds.max, bounds.minIdle + Math.max(queued + assigned + finished, busyRunners, busyBeforeLook + confirmedQueued));
 }

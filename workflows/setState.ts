@@ -236,12 +236,14 @@ export class SetState {
     facts.at = now;
     facts.guards = facts.guards.filter(([, endedAt]) => endedAt + facts.spec.recreationGuardMs > now);
     const busy = this.runners.all().filter(({ state }) => state === 'busy');
+    const assigned = this.jobs.assignedRunners();
     const lookedAt = facts.lookedAt ?? Number.POSITIVE_INFINITY;
     const desired =
       facts.ending !== undefined
         ? 0
         : desiredSize(this.bounds, {
             ...this.demand(),
+            finished: busy.filter(({ ephemeral, jobSeen, runnerName = '' }) => ephemeral && jobSeen && !assigned.has(runnerName)).length,
             busyRunners: busy.length,
             confirmedQueued: this.jobs.confirmedSince(lookedAt),
             busyBeforeLook: busy.filter(({ busySince = lookedAt }) => busySince < lookedAt).length,

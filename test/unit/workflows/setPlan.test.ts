@@ -52,13 +52,15 @@ describe('the plan of a set', () => {
 });
 
 describe('the size that is wanted', () => {
-  const quiet = { queued: 0, assigned: 0, confirmedQueued: 0, busyRunners: 0, busyBeforeLook: 0 };
+  const quiet = { queued: 0, assigned: 0, finished: 0, confirmedQueued: 0, busyRunners: 0, busyBeforeLook: 0 };
   test.each([
     ['replicas, whatever the demand', { replicas: 4 }, { ...quiet, queued: 9 }, 4],
     ['idle ones only', { minIdle: 2, max: 10 }, quiet, 2],
     ['and one for each job', { minIdle: 2, max: 10 }, { ...quiet, queued: 3, assigned: 1 }, 6],
     ['never more than the most', { minIdle: 2, max: 5 }, { ...quiet, queued: 30 }, 5],
     ['busy ones of which no event told', { minIdle: 1, max: 10 }, { ...quiet, busyRunners: 2 }, 3],
+    ['one that is about to end takes no place from a queued job', { minIdle: 1, max: 10 }, { ...quiet, queued: 2, finished: 3, busyRunners: 3 }, 6],
+    ['but keeps its own place under the most', { minIdle: 1, max: 4 }, { ...quiet, queued: 2, finished: 3, busyRunners: 3 }, 4],
     ['a busy one may have the queued job', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, busyRunners: 1 }, 1],
     ['even one that the CI server called queued before', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1 }, 1],
     ['unless the CI server called it queued when the runner was busy', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1, busyBeforeLook: 1 }, 2],
