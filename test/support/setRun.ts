@@ -30,8 +30,7 @@ export class SetRun {
   }
 
   static async start(stage: Stage, input: Partial<RunnerSetInput> = {}): Promise<SetRun> {
-    const name = `set-${randomUUID().slice(0, 8)}`;
-    const { template, ...more } = input;
+    const { template, name = `set-${randomUUID().slice(0, 8)}`, ...more } = input;
     const full: RunnerSetInput = {
       name,
       ...more,

@@ -152,6 +152,41 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await endsClean(set);
   });
 
+  test('a schedule replaces the size while it holds', async () => {
+    const set = await start({ replicas: 0, schedules: [{ cron: '* * * * *', duration: '1h', replicas: 1 }] });
+    const status = await set.comesTo({ idle: 1 });
+    expect(status).toMatchObject({ desired: 1, min: 1, max: 1, waitsFor: expect.stringMatching(/schedule 1 \(\* \* \* \* \*\) holds until 20/) });
+    await endsClean(set);
+  });
+
+  test('volumes that outlive their runners: each slot has its own, and the next runner in it gets the same', async () => {
+    const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' };
+    const set = await start({ replicas: 2, template: { volumeClaims: [claim] } as never });
+    const { runners } = await set.comesTo({ idle: 2 });
+    expect(runners.map(({ slot }) => slot).toSorted()).toEqual([0, 1]);
+    const claims = (): (string | undefined)[] => compute.created.map(({ volumeClaims = [] }) => volumeClaims[0]?.claim);
+    expect(claims().toSorted()).toEqual(['cache-0', 'cache-1']);
+    const first = runners.find(({ slot }) => slot === 0)?.workflowId ?? '';
+    compute.end(set.podOf(first), 1);
+    await set.reaches('another runner in the slot', (status) => status.runners.some(({ slot, workflowId }) => slot === 0 && workflowId !== first));
+    await set.comesTo({ idle: 2 });
+    expect(claims().at(-1)).toBe('cache-0');
+    await endsClean(set);
+  });
+
+  test('a set that was lost and made anew takes over the runners of its template; those that end meanwhile do not mind', async () => {
+    const set = await start({ replicas: 2 });
+    const { runners } = await set.comesTo({ idle: 2 });
+    await set.handle.terminate('lost');
+    const [gone, kept] = runners;
+    compute.end(set.podOf(gone?.workflowId ?? ''), 0);
+    await expect(world.client.workflow.getHandle(gone?.workflowId ?? '').result()).resolves.toMatchObject({ outcome: 'errored', cause: 'agent_lost' });
+    const again = await SetRun.start({ world, compute, ci }, { name: set.name, replicas: 1 });
+    const status = await again.reaches('the runner that is left', (now) => now.runners.length === 1);
+    expect(status.runners[0]).toMatchObject({ workflowId: kept?.workflowId, state: 'idle', generation: status.generation });
+    await endsClean(again);
+  });
+
   test('a set that is made from nonsense fails at once', async () => {
     const set = await start({ replicas: 1, schedules: [{ cron: 'whenever', duration: '1h', replicas: 2 }] });
     await expect(set.handle.result()).rejects.toMatchObject({ cause: { message: expect.stringContaining('schedules.0.cron "whenever" is not a cron expression') } });
