@@ -163,9 +163,9 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' };
     const set = await start({ replicas: 2, template: { volumeClaims: [claim] } as never });
     const { runners } = await set.comesTo({ idle: 2 });
-    expect(runners.map(({ slot }) => slot).toSorted()).toEqual([0, 1]);
+    expect(new Set(runners.map(({ slot }) => slot))).toEqual(new Set([0, 1]));
     const claims = (): (string | undefined)[] => compute.created.map(({ volumeClaims = [] }) => volumeClaims[0]?.claim);
-    expect(claims().toSorted()).toEqual(['cache-0', 'cache-1']);
+    expect(new Set(claims())).toEqual(new Set(['cache-0', 'cache-1']));
     const first = runners.find(({ slot }) => slot === 0)?.workflowId ?? '';
     compute.end(set.podOf(first), 1);
     await set.reaches('another runner in the slot', (status) => status.runners.some(({ slot, workflowId }) => slot === 0 && workflowId !== first));
