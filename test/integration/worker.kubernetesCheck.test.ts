@@ -50,7 +50,7 @@ await describeWithLab('the check of the cluster', { kubernetes: true }, (lab) =>
     const [finding, ...others] = await checkCompute(poor);
     expect(others).toEqual([]);
     expect(finding?.level).toBe('error');
-    expect(finding?.what).toMatch(new RegExp(`^Kubernetes permissions missing: ${user} may not, in namespace "${namespace}": create pods, .*delete secrets$`));
+    expect(finding?.what).toMatch(new RegExp(`^Kubernetes permissions missing: ${user} may not, in namespace "${namespace}": create pods, .*delete secrets, .*delete persistentvolumeclaims$`));
     execFileSync('sh', ['-c', finding?.fix ?? 'false'], { env: { ...process.env, KUBECONFIG: admin, PATH: `${join(kubectl, '..')}:${process.env['PATH']}` } });
     expect(await checkCompute(poor)).toEqual([{ level: 'ok', what: expect.stringContaining(`${user} has all permissions`) }]);
   });
