@@ -1,4 +1,4 @@
-import { CancellationScope, condition, continueAsNew, isCancellation, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import type { Timed } from '../activities/sets/index.ts';
 import { settle } from './calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from './setContract.ts';
@@ -159,8 +159,10 @@ export class RunningSet {
   }
 
   /** Nothing may lie between taking in the inbox and this. */
+  /** The memo has to be given along: without it the webhook would not know which jobs the set is for, until a worker has got to the new run. */
   async #continueAsNew(input: RunnerSetInput): Promise<never> {
-    return await continueAsNew<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>(input, this.state.carry());
+    const memo = workflowInfo().memo ?? {};
+    return await makeContinueAsNewFunc<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>({ memo })(input, this.state.carry());
   }
 
   async #evaluateSchedule(): Promise<Timed> {

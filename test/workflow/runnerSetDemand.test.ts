@@ -6,7 +6,7 @@ import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
-import type { JobEvent, RunnerSetInput, SetRunnerStatus } from '../../workflows/setContract.ts';
+import { SET_COVER_MEMO, type JobEvent, type RunnerSetInput, type SetRunnerStatus } from '../../workflows/setContract.ts';
 
 /** A CI server with a list of its jobs. */
 class ListingCiServer extends FakeCiServer {
@@ -166,6 +166,8 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     expect(last).toMatchObject({ desired: 3, jobs: { queued: 100, assigned: 0, startedTotal: jobs - 100 } });
 
     const runs = [];
+    const { events: history } = await set.handle.fetchHistory();
+    expect(Object.keys(history?.[0]?.workflowExecutionStartedEventAttributes?.memo?.fields ?? {})).toEqual([SET_COVER_MEMO]);
     for await (const { runId, historyLength } of world.client.workflow.list({ query: `WorkflowId = '${set.handle.workflowId}'` })) {
       const { raw } = await world.client.workflow.getHandle(set.handle.workflowId, runId).describe();
       const bytes = Number(raw.workflowExecutionInfo?.historySizeBytes ?? 0);
