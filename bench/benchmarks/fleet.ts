@@ -47,6 +47,7 @@ export const fleet: WorldBenchmark = {
       details[`rate${rate}`] = { ...more, cores: await cpu.close() };
       for (const [key, value] of Object.entries(measured)) figures[`rates.${rate}.${key}`] = value;
     }
+    details['answers'] = Object.fromEntries([...Map.groupBy(await simulator.deliveries(), ({ status_code: code }) => code)].map(([code, { length }]) => [code, length]));
     const webhook = await measureWebhook(world, url);
     return { figures: { ...figures, ...webhook.figures }, details: { ...details, webhook: webhook.details } };
   },
