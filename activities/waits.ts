@@ -77,11 +77,12 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     },
   };
 
-  function announceState(pod: PodView, previous: PodView | undefined, nowMs: number): void {
+  function announceState(pod: PodView, previous: PodView | undefined, nowMs: number, firstSight = previous === undefined): void {
     const busy = isBusy(pod, nowMs);
     if (busy === undefined || pod.online !== true || pod.ended || (busy === previous?.busy && previous.online === true)) return;
-    // A runner is idle when it comes online: its wait says so. Idle is news only after busy.
-    if (!busy && (previous?.online !== true || isBusy(previous, nowMs) !== true)) return;
+    // A runner is idle when it comes online: its wait says so. Idle is news only after busy, which may have been before this watcher was.
+    const wasBusy = previous?.online === true && isBusy(previous, nowMs) === true;
+    if (!busy && !wasBusy && !(firstSight && pod.reusable === true)) return;
     const state = { uid: pod.uid, state: busy ? ('busy' as const) : ('idle' as const) };
     const place = ++announced;
     queue.add(`podState of ${pod.name}`, async () => await tellState(pod, state, place));
@@ -111,7 +112,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     const timer = setTimeout(() => {
       timers.delete(pod.name);
       for (const condition of POD_CONDITIONS) if (isMet(condition, pod, Date.now()) && !isMet(condition, pod, nowMs)) complete(pod, waitActivityId(condition, pod.name));
-      announceState(pod, undefined, Date.now());
+      announceState(pod, undefined, Date.now(), false);
     }, Math.min(...dues) - nowMs + 1);
     timers.set(pod.name, timer);
   }

@@ -109,6 +109,8 @@ export interface PodView extends PodRef {
   readonly online?: boolean;
   /** Only for a pod whose probes tell: a job is running. `undefined`: this pod does not tell. */
   readonly busy?: boolean;
+  /** Only for a pod whose probes tell: it takes another job after one. */
+  readonly reusable?: true;
   /** It is not known yet whether it is busy: it is from then on if nothing else is told (ISO 8601). */
   readonly busyFrom?: string;
 }

@@ -104,6 +104,22 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft();
   });
 
+  test('a job that ended while no worker watched: the next one tells', async () => {
+    const run = await world.start({ ephemeral: false });
+    const pod = await run.pod();
+    compute.start(pod);
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    await world.suspend();
+    compute.endJob(pod);
+    await world.resume();
+    await run.reaches('Idle again', (status) => status.phase === 'Idle');
+    await run.handle.signal('cancel');
+    await run.result();
+    expectNothingLeft();
+  });
+
   test('what vanished while no worker watched is found by the next one', async () => {
     const run = await world.start();
     const pod = await run.pod();

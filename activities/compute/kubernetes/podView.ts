@@ -118,7 +118,7 @@ function plainReason(reason: string | undefined): boolean {
 }
 
 /** Told by the probes only while the container runs; `ready` of a lost node's pod is not touched, its Ready condition is. */
-function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
+function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom' | 'reusable'> {
   const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
   if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
   const started = runner?.state?.running !== undefined && runner.started === true;
@@ -130,7 +130,7 @@ function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string
   if (told === COMMAND_PROBES) return { online };
   if (!online) return { online, busy: false };
   if (told === ONE_JOB_PROBES && previous?.busy === true) return { online, busy: true };
-  if (runner?.ready === true) return { online, busy: false };
+  if (runner?.ready === true) return { online, busy: false, ...(told === RUNNER_PROBES ? { reusable: true } : {}) };
   if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
   return { online, busyFrom: previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString() };
 }
