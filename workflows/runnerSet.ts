@@ -1,4 +1,4 @@
-import { CancelledFailure, CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
+import { CancelledFailure, CancellationScope, setWorkflowOptions, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES } from './contract.ts';
 import { RunningSet } from './runningSet.ts';
 import type { RunnerSetInput, RunnerSetStatus } from './setContract.ts';
@@ -34,3 +34,6 @@ async function begin(input: RunnerSetInput): Promise<{ state: SetState; now: num
   ]);
   return { state: SetState.begin(spec, declaration, schedule, at), now: at };
 }
+
+// A set has no end of its own: with worker versioning it moves on to each new version, while every runner ends on the one that it began on.
+setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, runnerSet);

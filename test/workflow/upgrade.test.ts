@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { Client, Connection } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Worker, bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
+import { RUNNER_SET_WORKFLOW, drainSetUpdate, pauseUpdate, resumeUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput } from '../../workflows/setContract.ts';
+import { HoldfastPlugin, workflowsPath } from '../../worker/plugin.ts';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { until } from '../support/until.ts';
+
+await describeWithLab('worker versions', { temporal: true }, (lab) => {
+  const deploymentName = `holdfast-${randomUUID().slice(0, 8)}`;
+  const taskQueue = deploymentName;
+  let bundle: WorkflowBundle;
+  let connection: Connection;
+  let native: NativeConnection;
+  let client: Client;
+  let compute: FakeCompute;
+  const running: { worker: Worker; done: Promise<void> }[] = [];
+
+  beforeEach(async () => {
+    const { address = '' } = lab.temporal ?? {};
+    bundle = await bundleWorkflowCode({ workflowsPath: workflowsPath(), logger: new DefaultLogger('ERROR') });
+    connection = await Connection.connect({ address });
+    native = await NativeConnection.connect({ address });
+    client = new Client({ connection });
+    compute = new FakeCompute();
+  });
+  afterEach(async () => {
+    for (const { worker } of running) worker.shutdown();
+    await Promise.all(running.map(async ({ done }) => await done));
+    await native.close();
+    await connection.close();
+  });
+
+  async function startWorker(buildId: string): Promise<void> {
+    const plugin = new HoldfastPlugin({ compute, ciServers: new FakeCiServer(), ciQueues: [{ credential: 'default' }] });
+    const workerDeploymentOptions = { useWorkerVersioning: true, version: { deploymentName, buildId }, defaultVersioningBehavior: 'PINNED' } as const;
+    const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: bundle, plugins: [plugin], workerDeploymentOptions });
+    running.push({ worker, done: worker.run() });
+    // The server knows a version once its workers have polled.
+    await until(`version ${buildId} to be current`, async () => {
+      await connection.workflowService.setWorkerDeploymentCurrentVersion({ namespace: 'default', deploymentName, buildId, version: `${deploymentName}.${buildId}`, identity: 'test' });
+      return true;
+    });
+  }
+
+  async function buildOf(workflowId: string): Promise<string | undefined> {
+    const { raw } = await client.workflow.getHandle(workflowId).describe();
+    return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId ?? undefined;
+  }
+
+  test('a set moves on to the current version; its runner ends where it began', async () => {
+    await startWorker('one');
+    const name = `versions-${randomUUID().slice(0, 8)}`;
+    const input: RunnerSetInput = { name, replicas: 1, template: { organization: 'acme', ephemeral: false } };
+    const set = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
+    let runner: string | undefined;
+    await until('a runner', async () => (runner = (await set.query(setStatusQuery)).runners[0]?.workflowId) !== undefined);
+    const workflowId = runner ?? '';
+    await until('its pod', () => compute.pods.size === 1);
+    compute.start([...compute.pods.keys()][0] ?? '');
+    expect([await buildOf(set.workflowId), await buildOf(workflowId)]).toEqual(['one', 'one']);
+    await startWorker('two');
+    await set.executeUpdate(pauseUpdate.name, { args: [{ reason: 'a look' }] });
+    await until('the set to run on version two', async () => (await buildOf(set.workflowId)) === 'two');
+    expect((await set.query(setStatusQuery)).runners).toMatchObject([{ workflowId }]);
+    expect(await buildOf(workflowId)).toBe('one');
+    await set.executeUpdate(resumeUpdate.name);
+    await set.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
+    await set.result();
+    expect(compute.pods.size).toBe(0);
+  });
+});
