@@ -1,4 +1,4 @@
-import { CancelledFailure, CancellationScope, setWorkflowOptions, upsertSearchAttributes } from '@temporalio/workflow';
+import { CancelledFailure, CancellationScope, setWorkflowOptions, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES } from './contract.ts';
 import { RunningSet } from './runningSet.ts';
 import type { RunnerSetInput, RunnerSetStatus } from './setContract.ts';
@@ -36,4 +36,5 @@ async function begin(input: RunnerSetInput): Promise<{ state: SetState; now: num
 }
 
 // A set has no end of its own: with worker versioning it moves on to each new version, while every runner ends on the one that it began on.
-setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, runnerSet);
+// (A worker without a version must not name a behavior: the server refuses its tasks.)
+setWorkflowOptions(() => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: 'AUTO_UPGRADE' } : {}), runnerSet);

@@ -76,7 +76,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     ]);
     const secret = await harness.core.readNamespacedSecret({ name: pod.name, namespace: harness.namespace });
     expect(Buffer.from(secret.data!['ACTIONS_RUNNER_INPUT_JITCONFIG']!, 'base64').toString()).toBe('very-secret');
-    expect(secret.metadata!.labels).toEqual({ 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/installation': 'contract' });
+    expect(secret.metadata!.labels).toEqual({ 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/installation': 'contract', 'holdfast.dev/workflow': ask.identity.workflowId });
     expect(JSON.stringify(harness.log)).not.toContain('very-secret');
   });
 
