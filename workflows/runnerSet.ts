@@ -18,11 +18,13 @@ export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Pr
   const { state, now } = carried === undefined ? await begin(input) : { state: SetState.restore(carried), now: carried.facts.at };
   const set = new RunningSet(state, now);
   listen(set);
+  let cancelRequested = false;
   void CancellationScope.current().cancelRequested.catch(() => {
+    cancelRequested = true;
     set.change(() => state.end('the workflow was cancelled', true));
   });
   await CancellationScope.nonCancellable(async () => await set.run(input));
-  if (state.facts.cancelled === true) throw new CancelledFailure(`The set ${state.facts.spec.name} was cancelled, and its runners have left.`);
+  if (cancelRequested) throw new CancelledFailure(`The set ${state.facts.spec.name} was cancelled, and its runners have left.`);
   return set.status();
 }
 

@@ -154,7 +154,9 @@ export class RunningSet {
   }
 
   #mayContinueAsNew(): boolean {
-    const isTime = this.#updated || this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS || workflowInfo().continueAsNewSuggested;
+    const long = this.#updated || this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
+    // Only the run that was asked to cancel can end Cancelled: it goes on as long as it may.
+    const isTime = workflowInfo().continueAsNewSuggested || (long && this.state.facts.cancelled !== true);
     return isTime && !this.#looking && this.#underWay === 0;
   }
 
