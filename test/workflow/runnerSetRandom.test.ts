@@ -194,5 +194,5 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
     expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
     await Promise.all(lives.map(async ({ set }) => await set.end()));
     expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
-  }, 300_000);
+  }, 600_000);
 });
