@@ -12,6 +12,8 @@ export interface EndFacts {
   readonly pod?: PodView;
   /** Holdfast itself asked for the pod's deletion. */
   readonly stoppedByUs: boolean;
+  /** Its registration was removed while it lived: then a runner without a job ends by itself. */
+  readonly removedAlive?: boolean;
   readonly ephemeral: boolean;
   /** No CI server's runner, but a command that is its own job. */
   readonly plainCommand: boolean;
@@ -115,7 +117,8 @@ function whenDrained(f: EndFacts, because: string): EndDecision {
   }
   if (f.plainCommand && loss !== undefined && !isComplete(f, loss)) return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
   // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
-  if (exit !== undefined && exit.code !== 0 && loss === undefined && !f.stoppedByUs) return whenExited(f);
+  const leftByItself = f.removedAlive === true && !f.ownBusyAtEnd;
+  if (exit !== undefined && exit.code !== 0 && loss === undefined && !f.stoppedByUs && !leftByItself) return whenExited(f);
   return end('succeeded', `The runner was drained${because}.`);
 }
 

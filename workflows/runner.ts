@@ -91,7 +91,7 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
   }
 }
 
-function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, stoppedByUs }: Unregistered): EndFacts {
+function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, stoppedByUs, removedAlive }: Unregistered): EndFacts {
   const { runner, spec, cancel } = life;
   // A runner that came online after its deadline and ran a job was not lost to it.
   const failed = failure !== undefined && !(failure.cause === 'never_registered' && runner.sawJob);
@@ -101,6 +101,7 @@ function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, sto
     ...(runner.pod === undefined ? {} : { pod: runner.pod }),
     ...(removal === undefined ? {} : { removal }),
     stoppedByUs,
+    removedAlive,
     ephemeral: spec.ephemeral,
     plainCommand: spec.scope === undefined,
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',

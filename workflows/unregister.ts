@@ -17,6 +17,8 @@ export interface Unregistered {
   /** `gone`: absent, and perhaps by an earlier try of ours. */
   readonly removal?: RemovalAnswer | 'gone';
   readonly stoppedByUs: boolean;
+  /** The registration was removed under a runner that lived: one without a job ends then by itself, with whatever status. */
+  readonly removedAlive: boolean;
   readonly tornDown: boolean;
   readonly deregistration?: string;
 }
@@ -61,6 +63,7 @@ class Unregistration {
   #provenAt: number | undefined;
   #settled = false;
   #idleConfirmed = false;
+  #removedAlive = false;
   #patienceOver = false;
   #looked = false;
   #tornDown = false;
@@ -185,6 +188,7 @@ class Unregistration {
     const { runner } = this.#life;
     this.#answer = answer;
     this.#removal = answer;
+    if (answer === 'removed' && !facts.ended) this.#removedAlive = true;
     if (answer === 'removed' || (answer === 'absent' && (facts.ended || facts.heldId))) this.#provenAt = Date.now();
     // It came online and took a job after all.
     if (answer === 'busy' && !facts.ended) Object.assign(runner, { online: true, sawJob: true });
@@ -243,6 +247,7 @@ class Unregistration {
     return {
       ...(this.#removal === undefined ? {} : { removal: this.#removal }),
       stoppedByUs: this.#stopRequested !== undefined,
+      removedAlive: this.#removedAlive,
       tornDown: this.#tornDown,
     };
   }

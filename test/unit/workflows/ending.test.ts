@@ -181,6 +181,13 @@ describe('why a pod was lost', () => {
   });
 });
 
+test('a drained runner that ends by itself once its registration is gone was drained, whatever its status; one that had a job is judged by it', () => {
+  const facts = { ...idle, cancel: drain, pod: exited(1) } as EndFacts;
+  expect(decideEnding({ ...facts, removedAlive: true })).toMatchObject({ kind: 'end', outcome: 'succeeded' });
+  expect(decideEnding({ ...facts, removedAlive: true, ownBusyAtEnd: true })).toMatchObject({ outcome: 'failed' });
+  expect(decideEnding(facts)).toMatchObject({ outcome: 'failed' });
+});
+
 describe('a plain command, which is its own job', () => {
   const recorded = (code: number, reason?: 'cancelled' | 'evicted' | 'drained' | 'timeout', more: Partial<PodView> = {}): PodView => ({ ...ended, exit: { code, oomKilled: false, record: reason === undefined ? {} : { reason } }, ...more });
   const deleted = { terminating: true };
