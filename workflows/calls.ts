@@ -80,7 +80,8 @@ export type Called<T> =
   | { readonly kind: 'interrupted' };
 
 /**
- * Runs a call until it is done or `interrupt` holds; then it is cancelled, and its last word awaited.
+ * Runs a call until it is done or `interrupt` holds; then it is cancelled, and its last word awaited. That counts only when it is a result:
+ * how a call failed that was called off (refused in that moment, or its worker gone) says nothing about whether it would have been done.
  * @param patienceMs - interrupt after this long, too
  */
 export async function callUnless<T>(interrupt: () => boolean, call: () => Promise<T>, patienceMs?: number): Promise<Called<T>> {
@@ -93,8 +94,10 @@ export async function callUnless<T>(interrupt: () => boolean, call: () => Promis
   const ready = () => settled || interrupt();
   if (patienceMs === undefined) await condition(ready);
   else await condition(ready, patienceMs);
-  if (!settled) scope.cancel();
-  return await outcome;
+  if (settled) return await outcome;
+  scope.cancel();
+  const last = await outcome;
+  return last.kind === 'done' ? last : { kind: 'interrupted' };
 }
 
 /** A call's result or failure as data. Failures that are no activity's are defects and thrown on. */

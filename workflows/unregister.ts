@@ -174,9 +174,13 @@ class Unregistration {
       this.#heard(answer, facts);
       if (answer === 'absent' && retried === true) this.#removal = 'gone';
     } else if (called.kind === 'failed') {
-      // Nothing is known of a registration, and the CI server does not say: that must not hold up the end of this life.
-      await tearDown(life);
-      return { ...this.#done(), tornDown: true, deregistration: await this.#handOff() };
+      if (facts.ended) {
+        // The CI server does not say: that must not hold up the end of this life.
+        await tearDown(life);
+        return { ...this.#done(), tornDown: true, deregistration: await this.#handOff() };
+      }
+      // No failure is a reason to touch a runner that lives.
+      await this.#pause(spec.intervals.credentialsRetryMs, facts, `unregistration failed (${called.type}): again soon`);
     } else if (!this.#changed(facts)) {
       // Nothing new, and no answer: a stop does not wait any longer for the CI server.
       this.#patienceOver = true;

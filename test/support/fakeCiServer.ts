@@ -16,6 +16,8 @@ export class FakeCiServer implements CiServer, CiServers {
   readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] = [];
   /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */
   lies = false;
+  /** What a DELETE waits for before it is answered. */
+  removalHeld: Promise<void> | undefined;
   #nextId = 1;
 
   get(credential = 'default'): CiServer {
@@ -41,6 +43,7 @@ export class FakeCiServer implements CiServer, CiServers {
 
   async remove(_scope: Scope, id: number): Promise<'removed' | 'absent'> {
     this.calls.push({ method: 'remove', id });
+    await this.removalHeld;
     const scripted = this.#scripted('remove');
     if (scripted !== undefined) return scripted;
     const entry = this.registrations.get(id);

@@ -182,6 +182,26 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(releases.length).toBeLessThanOrEqual(2);
   });
 
+  test('row 7: a refusal that comes while the call is called off is no reason to touch the runner: its job goes on', async () => {
+    await idleRunner({ ephemeral: false });
+    ci.setBusy(runnerName, true);
+    let answer = (): void => undefined;
+    ci.removalHeld = new Promise((resolve) => (answer = resolve));
+    await drain();
+    await until('a DELETE under way', () => removals() === 1);
+    compute.startJob(pod);
+    await until('it called off', async () => ((await run.handle.fetchHistory()).events ?? []).some(({ activityTaskCancelRequestedEventAttributes: off }) => off !== null && off !== undefined));
+    answer();
+    await until('it asked again', () => removals() > 2);
+    expect(compute.deletions).toEqual([]);
+    ci.setBusy(runnerName, false);
+    compute.endJob(pod);
+    const result = await run.result();
+    expect(result).toMatchObject({ outcome: 'succeeded' });
+    expect(result.deregistration).toBeUndefined();
+    expect(compute.deletions.filter(({ underJob }) => underJob)).toEqual([]);
+  });
+
   test('row 8: ended but still busy there: the compute goes at once, the registration is handed on and removed later', async () => {
     await busyRunner();
     compute.end(pod, 137);
