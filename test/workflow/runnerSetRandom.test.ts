@@ -23,7 +23,11 @@ function randomOf(seed: number): (below: number) => number {
 async function unreplayable(world: HoldfastWorld, workflowIds: readonly string[]): Promise<string[]> {
   const histories: { workflowId: string; history: History }[] = [];
   for (const workflowId of workflowIds) {
-    for await (const { runId } of world.client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) histories.push({ workflowId, history: await world.client.workflow.getHandle(workflowId, runId).fetchHistory() });
+    for await (const { runId } of world.client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+      const history = await world.client.workflow.getHandle(workflowId, runId).fetchHistory();
+      // A run that has only just begun has nothing to replay, and the replayer would wait for it without end.
+      if (history.events?.some(({ workflowTaskCompletedEventAttributes: done }) => done !== null && done !== undefined) === true) histories.push({ workflowId, history });
+    }
   }
   const faults: string[] = [];
   for await (const { workflowId, error } of Worker.runReplayHistories({ workflowsPath: workflowsPath() }, histories)) if (error) faults.push(`${workflowId}: ${String(error)}`);
@@ -154,8 +158,8 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
   }
 
   test(`${SETS} sets, two restarts of the worker and continue-as-new in the middle: every job runs once, no job is killed, each comes to rest`, async () => {
-    const seed = 1 + Math.floor(Math.random() * 2_000_000_000);
-    process.stderr.write(`seed ${seed}\n`);
+    const seed = Number(process.env['HOLDFAST_TEST_SEED'] ?? 0) || 1 + Math.floor(Math.random() * 2_000_000_000);
+    process.stderr.write(`seed ${seed} (HOLDFAST_TEST_SEED repeats it)\n`);
     const lives = await Promise.all(
       Array.from({ length: SETS }, async (_none, index) => {
         const ephemeral = index % 2 === 0;
@@ -194,5 +198,5 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
     expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
     await Promise.all(lives.map(async ({ set }) => await set.end()));
     expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
-  }, 600_000);
+  }, 300_000);
 });
