@@ -10,7 +10,7 @@ import { RUNNER_WORKFLOW } from '../../workflows/contract.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR') });
+Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
 const POD: PodView = { name: 'pod-1', uid: 'u-1', workflowId: 'w', scheduled: true, createdAt: '2026-01-01T00:00:00Z', ended: true, gone: false, terminating: false };
 
 await describeWithLab('completing waits', { temporal: true }, (lab) => {

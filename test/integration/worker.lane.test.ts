@@ -11,7 +11,7 @@ import { FakeCompute } from '../support/fakeCompute.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR') });
+Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
 process.env['TEST_LANE_TOKEN'] = 'ghp_simulator';
 const MANY = 80;
 const FEW = 5;

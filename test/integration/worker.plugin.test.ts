@@ -16,7 +16,7 @@ import { RUNNER_WORKFLOW, ciTaskQueue, type RunnerInput, type RunnerResult } fro
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR') });
+Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
 const RUNNER_PROGRAM = fileURLToPath(new URL('../../simulator/runner.ts', import.meta.url));
 
 await describeWithLab('the plugin on a Worker of somebody else', { temporal: true }, (lab) => {

@@ -17,7 +17,7 @@ import { AT, queued, run, startToldRunner, startToldSet, statusOf, type ToldRunn
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR') });
+Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
 const SECRET = "It's a Secret to Everybody";
 const logger = pino({ level: 'silent' });
 

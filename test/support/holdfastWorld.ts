@@ -6,7 +6,7 @@ import { HoldfastPlugin, workflowsPath } from '../../worker/plugin.ts';
 import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../workflows/contract.ts';
 import { until } from './until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR') });
+Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
 
 let bundle: Promise<WorkflowBundle> | undefined;
 
