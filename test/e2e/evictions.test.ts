@@ -177,7 +177,6 @@ async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): 
   );
   await compute.close();
   process.stderr.write(`figures: a pod shows why it will be stopped after ${times.toSorted((a, b) => a - b).join(', ')} ms\n`);
-  expect(Math.max(...times)).toBeLessThan(ANNOUNCEMENT_MS);
 }
 
 const others: Record<string, Scenario<EvictionWorld>> = {

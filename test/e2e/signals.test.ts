@@ -141,9 +141,12 @@ const ends: Record<string, Scenario<ClusterWorld>> = {
     const life = await CommandRun.start(world, 'early', [...OWN_SUPERVISOR, '--mode', 'github', '--run-dir', '/run-dir', '--', 'sh', '-c', 'echo ran'], { image: 'holdfast.test/supervisor:1', supervisor: 'image', stop: STOP, pod: { spec } });
     const { pod, log } = await life.running();
     await until('the supervisor to take signals', () => life.processes().some(({ pid, command }) => command.includes('supervisor.mjs') && handles(pid, constants.signals.SIGTERM)));
+    // It ends at once: without its pod its log would be gone before it has been read.
+    await world.namespace.keepPod(pod);
     await life.run.deletePod(pod, 12);
-    expect(await life.ends()).toMatchObject({ ...LOST, exitCode: 143 });
     await log.complete();
+    await world.namespace.letPodGo(pod);
+    expect(await life.ends()).toMatchObject({ ...LOST, exitCode: 143 });
     expect(log.errors.map(({ text }) => text)).toEqual([interrupted('terminated')]);
     expect(log.text).not.toContain('ran');
     expect(life.containerEnds()).toMatchObject([{ exitCode: 143, record: { exitCode: 143, signal: null, reason: 'cancelled', startedAt: null } }]);

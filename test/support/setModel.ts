@@ -5,6 +5,10 @@ import type { JobEvent, RunnerSetInput } from '../../workflows/setContract.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../workflows/setInput.ts';
 import { freshSuffix, runnerWorkflowId } from '../../workflows/setRunnerNames.ts';
 import { SetState } from '../../workflows/setState.ts';
+import { randomOf } from './random.ts';
+
+/** How finely a random share is told apart. */
+const GRAIN = 2 ** 30;
 
 interface ModelRunner {
   readonly workflowId: string;
@@ -47,7 +51,7 @@ export class SetModel {
   /** Events that the CI server has sent and that have not arrived. */
   readonly mail: JobEvent[] = [];
   #jobs = 0;
-  #seed = 1;
+  readonly #below = randomOf(1);
   /** Continue as new at every step. */
   renews = false;
 
@@ -143,10 +147,7 @@ export class SetModel {
     this.mail.push({ action, jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: this.now, ...(runnerName === undefined ? {} : { runnerName }) });
   }
 
-  #random = (): number => {
-    this.#seed = (this.#seed * 48_271) % 2_147_483_647;
-    return this.#seed / 2_147_483_647;
-  };
+  #random = (): number => this.#below(GRAIN) / GRAIN;
 
   #list(): void {
     const phaseOf = ({ phase }: ModelRunner): RunnerPhase => phase;

@@ -6,18 +6,13 @@ import { describeWithLab } from '../support/lab.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { randomOf, randomSeed } from '../support/random.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 import type { JobEvent, SetRunnerStatus } from '../../workflows/setContract.ts';
 
 const SETS = 20;
 const STEPS = 12;
-
-/** A stream of numbers that a failed run can be repeated with (Park and Miller). */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => (state = (state * 48_271) % 2_147_483_647) % below;
-}
 
 /** What the histories of these workflows' runs say against the workflows' code: nothing, when it is deterministic. */
 async function unreplayable(world: HoldfastWorld, workflowIds: readonly string[]): Promise<string[]> {
@@ -158,8 +153,7 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
   }
 
   test(`${SETS} sets, two restarts of the worker and continue-as-new in the middle: every job runs once, no job is killed, each comes to rest`, async () => {
-    const seed = Number(process.env['HOLDFAST_TEST_SEED'] ?? 0) || 1 + Math.floor(Math.random() * 2_000_000_000);
-    process.stderr.write(`seed ${seed} (HOLDFAST_TEST_SEED repeats it)\n`);
+    const seed = randomSeed();
     const lives = await Promise.all(
       Array.from({ length: SETS }, async (_none, index) => {
         const ephemeral = index % 2 === 0;
