@@ -5,7 +5,7 @@
  * A process of its own, so that its work is not charged to the worker. Forked by the benchmark.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { CoreV1Api, PatchStrategy, setHeaderOptions, type V1Secret } from '@kubernetes/client-node';
+import type { V1Secret } from '@kubernetes/client-node';
 import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { PodCache } from '../../activities/compute/kubernetes/podCache.ts';
@@ -28,15 +28,12 @@ const RECORD = '{"exitCode":0,"signal":null,"reason":null,"startedAt":null,"ende
 class KwokAgent {
   readonly #options: KwokAgentOptions;
   readonly #api: ApiServer;
-  readonly #core: CoreV1Api;
   readonly #fleet: Fleet;
   readonly #pods = new Map<string, { view: PodView; runner?: SimulatedRunner; ended: boolean; ready?: boolean }>();
 
   constructor(options: KwokAgentOptions) {
-    const kubeConfig = loadKubeConfig({ path: options.kubeconfig });
     this.#options = options;
-    this.#api = new ApiServer(kubeConfig);
-    this.#core = kubeConfig.makeApiClient(CoreV1Api);
+    this.#api = new ApiServer(loadKubeConfig({ path: options.kubeconfig }));
     this.#fleet = new Fleet(options.simulatorUrl);
     const cache = new PodCache(this.#api, {
       path: `/api/v1/namespaces/${options.namespace}/pods`,
@@ -123,7 +120,7 @@ class KwokAgent {
   }
 
   async #patch({ name }: PodView, body: object): Promise<void> {
-    await this.#core.patchNamespacedPodStatus({ name, namespace: this.#options.namespace, body }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+    await this.#api.call({ verb: 'patch', resource: 'pods', path: `/api/v1/namespaces/${this.#options.namespace}/pods/${name}/status`, body });
   }
 
   /** As the kubelet reports a container that exited with 0. */
