@@ -45,6 +45,7 @@ export interface HoldfastConfig {
   readonly maxCachedWorkflows: number;
   readonly maxWorkflowTasks: number;
   readonly maxActivities: number;
+  readonly workflowStacks: boolean;
   readonly log: { readonly level: string; readonly format: 'json' | 'text' };
   readonly versioning: { readonly deploymentName: string; readonly buildId: string } | undefined;
   /** Settings that look like a slip of the pen: not wrong enough to refuse to start. */
@@ -122,6 +123,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
     maxCachedWorkflows: s.HOLDFAST_MAX_CACHED_WORKFLOWS,
     maxWorkflowTasks: s.HOLDFAST_MAX_WORKFLOW_TASKS,
     maxActivities: s.HOLDFAST_MAX_ACTIVITIES,
+    workflowStacks: s.HOLDFAST_WORKFLOW_STACKS === 'true',
     log: { level: s.HOLDFAST_LOG_LEVEL, format: s.HOLDFAST_LOG_FORMAT },
     versioning:
       s.TEMPORAL_DEPLOYMENT_NAME !== undefined && s.TEMPORAL_WORKER_BUILD_ID !== undefined

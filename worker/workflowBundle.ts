@@ -4,14 +4,14 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { DefaultLogger, bundleWorkflowCode, type WorkerOptions } from '@temporalio/worker';
+import { DefaultLogger, bundleWorkflowCode, type WorkerOptions, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** The published package has JavaScript, and the bundle that `npm run build` made of it. */
 const COMPILED = import.meta.url.endsWith('.js');
 const PUBLISHED = join(ROOT, 'workflow-bundle.js');
 /** In a checkout: what the bundle depends on, and where bundles are kept. */
-const SOURCES = ['workflows', 'activities', 'package-lock.json'];
+const SOURCES = ['workflows', 'activities', 'package-lock.json', 'worker/workflowBundle.ts'];
 const KEPT = join(ROOT, '.holdfast', 'workflow-bundles');
 const KEPT_MS = 24 * 3_600_000;
 
@@ -31,9 +31,17 @@ export async function workflowsFor(options: BundleShaping): Promise<Pick<WorkerO
   return own ? { workflowsPath: workflowsPath() } : { workflowBundle: { codePath: COMPILED ? PUBLISHED : await keptBundle() } };
 }
 
+/**
+ * Bundles the workflows. Their modules are evaluated once in a worker, not for each workflow: they keep no state.
+ * @param path - of the module that exports them
+ */
+export async function bundleWorkflows(path = workflowsPath()): Promise<WorkflowBundleWithSourceMap> {
+  return await bundleWorkflowCode({ workflowsPath: path, preloadModules: [path], logger: new DefaultLogger('ERROR') });
+}
+
 /** Writes the bundle. @param path - appears when it is complete */
 export async function writeBundle(path: string): Promise<void> {
-  const { code } = await bundleWorkflowCode({ workflowsPath: workflowsPath(), logger: new DefaultLogger('ERROR') });
+  const { code } = await bundleWorkflows();
   await mkdir(dirname(path), { recursive: true });
   const temporary = `${path}.${process.pid}.tmp`;
   await writeFile(temporary, code);

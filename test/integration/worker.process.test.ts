@@ -86,7 +86,10 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     expect(first.log.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^received terminated: handing \d activities back; no runner is cancelled$/));
     expect(simulator.job(id)).toMatchObject({ status: 'in_progress', runner_name: runner, cancelRequested: false });
 
-    await startWorkerProcess(env).started();
+    // Where the workflow waits in the code is told by the worker that was set to, and only by that one.
+    expect(await handle.query('__stack_trace').catch(String)).not.toContain('serve');
+    await startWorkerProcess({ ...env, HOLDFAST_WORKFLOW_STACKS: 'true' }).started();
+    expect(await handle.query('__stack_trace')).toContain('serve');
     await writeFile(goOn, '');
     const result = (await handle.result()) as RunnerResult;
     expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1, runnerName: runner });

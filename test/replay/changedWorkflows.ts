@@ -1,7 +1,8 @@
 import { cp, mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { DefaultLogger, bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
+import type { WorkflowBundle } from '@temporalio/worker';
+import { bundleWorkflows } from '../../worker/workflowBundle.ts';
 import type { RecordedHistory } from './histories.ts';
 
 /** A change of the workflows as a careless commit might make it, and the histories that it must break. */
@@ -57,7 +58,7 @@ export async function bundleChanged({ what, file, from, to }: Change): Promise<W
     const text = await readFile(path, 'utf8');
     if (!text.includes(from)) throw new Error(`workflows/${file} does not say "${from}" any more: change "${what}" in ${fileURLToPath(import.meta.url)}`);
     await writeFile(path, text.replace(from, to));
-    return await bundleWorkflowCode({ workflowsPath: join(copy, 'workflows', 'index.ts'), logger: new DefaultLogger('ERROR') });
+    return await bundleWorkflows(join(copy, 'workflows', 'index.ts'));
   } finally {
     await rm(copy, { recursive: true, force: true });
   }

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { DefaultLogger, Runtime, Worker, bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
-import { workflowsPath } from '../../worker/plugin.ts';
+import { DefaultLogger, Runtime, Worker, type WorkflowBundle } from '@temporalio/worker';
+import { bundleWorkflows } from '../../worker/workflowBundle.ts';
 import { CHANGES, bundleChanged } from './changedWorkflows.ts';
 import { readHistories, versionFolder } from './histories.ts';
 import { historyFromJson } from './historyJson.ts';
@@ -34,7 +34,7 @@ describe('the histories of every version', () => {
   let results: Map<string, Error | undefined>;
 
   beforeAll(async () => {
-    results = await replay(await bundleWorkflowCode({ workflowsPath: workflowsPath(), logger: new DefaultLogger('ERROR') }));
+    results = await replay(await bundleWorkflows());
   });
 
   test.each(histories.map(({ file }) => file))('%s replays', (file) => {

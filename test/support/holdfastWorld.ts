@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, Worker, bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundle } from '@temporalio/worker';
 import type { ActivityPorts } from '../../activities/ports.ts';
-import { HoldfastPlugin, workflowsPath } from '../../worker/plugin.ts';
+import { HoldfastPlugin } from '../../worker/plugin.ts';
+import { bundleWorkflows } from '../../worker/workflowBundle.ts';
 import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../workflows/contract.ts';
 import { until } from './until.ts';
 
@@ -33,14 +34,14 @@ export interface RunnerRun {
 }
 
 /** Waits short enough for a test; production's are pinned by a table of their own. */
-export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', idleConfirm: '100ms', stopPatience: '500ms' } as const;
+export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', idleConfirm: '100ms', stopPatience: '500ms', heldBack: '50ms' } as const;
 
 export async function holdfastWorld(address: string, ports: ActivityPorts): Promise<HoldfastWorld> {
   const taskQueue = `test-${randomUUID().slice(0, 8)}`;
   const connection = await Connection.connect({ address });
   const client = new Client({ connection });
   const native = await NativeConnection.connect({ address });
-  bundle ??= bundleWorkflowCode({ workflowsPath: workflowsPath(), logger: new DefaultLogger('ERROR') });
+  bundle ??= bundleWorkflows();
   let running: { worker: Worker; done: Promise<void> } | undefined;
 
   const world: HoldfastWorld = {

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Worker, bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
+import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import { RUNNER_SET_WORKFLOW, drainSetUpdate, pauseUpdate, resumeUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput } from '../../workflows/setContract.ts';
-import { HoldfastPlugin, workflowsPath } from '../../worker/plugin.ts';
+import { HoldfastPlugin } from '../../worker/plugin.ts';
+import { bundleWorkflows } from '../../worker/workflowBundle.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -21,7 +22,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
 
   beforeEach(async () => {
     const { address = '' } = lab.temporal ?? {};
-    bundle = await bundleWorkflowCode({ workflowsPath: workflowsPath(), logger: new DefaultLogger('ERROR') });
+    bundle = await bundleWorkflows();
     connection = await Connection.connect({ address });
     native = await NativeConnection.connect({ address });
     client = new Client({ connection });

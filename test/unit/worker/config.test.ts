@@ -50,6 +50,7 @@ describe('configuration', () => {
       maxCachedWorkflows: 2_000,
       maxWorkflowTasks: 100,
       maxActivities: 200,
+      workflowStacks: false,
       log: { level: 'info', format: 'json' },
       versioning: undefined,
       warnings: [],
