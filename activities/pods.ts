@@ -3,6 +3,7 @@ import { FAILURE_TYPES, failure, toFailure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { keepLog } from './keepLog.ts';
 import { isMet, type PodCondition } from '../workflows/podConditions.ts';
+import { answerSoon, type LookOut } from './shortWaits.ts';
 import type { ActivityPorts, PodRef, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from './ports.ts';
 
 export interface PodInput {
@@ -32,6 +33,15 @@ export interface TearDownInput {
   readonly gracePeriodSeconds?: number;
   /** The log's tail is kept first. */
   readonly keepLog?: boolean;
+  /** How long the answer may wait for the pod to be gone; shorter than the heartbeat timeout, which counts on meanwhile. @default not at all */
+  readonly goneWithinMs?: number;
+}
+
+/** What a deletion has come to. */
+export interface TakenDown {
+  readonly state: 'gone' | 'terminating';
+  /** For the end of a pod that is terminating. */
+  readonly lookOut?: LookOut;
 }
 
 export interface DeleteClaimsInput {
@@ -81,17 +91,25 @@ export async function awaitNodeReleased({ compute }: ActivityPorts, { node }: { 
 }
 
 export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<'gone' | 'terminating'> {
-  const { compute } = ports;
+  const { state, lookOut } = await takeDown(ports, input);
+  return answerSoon(ports.shortWaits, lookOut, (pod) => (pod?.gone === true ? 'gone' : state), input.goneWithinMs);
+}
+
+/** Deletes the pod and the Secret. */
+export async function takeDown(ports: ActivityPorts, input: TearDownInput): Promise<TakenDown> {
+  const { compute, shortWaits } = ports;
   const { identity, namespace, gracePeriodSeconds } = input;
   const name = compute.podName(identity);
   return await onCluster(`deleting ${name}`, async () => {
     const pod = input.pod ?? (await compute.observe(namespace === undefined ? { name } : { name, namespace }));
     if (input.keepLog === true && pod !== undefined) await keepLog(ports, pod, identity.workflowId);
+    // From before the deletion: its end may be told of sooner than the request is answered.
+    const lookOut = pod === undefined ? undefined : shortWaits?.lookOut(pod, 'gone');
     const [state] = await Promise.all([
       pod === undefined ? ('gone' as const) : compute.deletePod(pod, gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
       compute.deleteRegistration(identity, namespace),
     ]);
-    return state;
+    return state === 'gone' || lookOut === undefined ? { state } : { state, lookOut };
   });
 }
 

@@ -3,6 +3,7 @@
  * Adapters implement these; activities depend on nothing else.
  */
 
+import type { ShortWaits } from './shortWaits.ts';
 import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
 import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from './compute/pod.ts';
 
@@ -217,6 +218,8 @@ export interface ActivityPorts {
   readonly podLogs?: PodLogs;
   /** Timeouts that the worker's config sets for scopes. */
   readonly timeoutPolicy?: TimeoutPolicy;
+  /** Absent: every activity is answered when it has done its part. */
+  readonly shortWaits?: ShortWaits;
 }
 
 /** Where the log's tail of a runner goes that did not succeed. */
@@ -239,6 +242,8 @@ export interface Logger {
 export interface WaitCompleter {
   /** Completes the pending activity; false when nobody waits under that id. */
   complete(workflowId: string, activityId: string, result: PodView): Promise<boolean>;
+  /** Completes the activity that this token was given to; false when it waits no more. */
+  answer(taskToken: Uint8Array, result: unknown): Promise<boolean>;
   /** A hint to the runner's workflow; one that is gone is tolerated. */
   signalPodState(workflowId: string, state: { uid: string; state: 'idle' | 'busy' }): Promise<void>;
   /** Activity ids of waits pending in running runner workflows, without those of the workflows in `except`. */

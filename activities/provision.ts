@@ -4,6 +4,8 @@ import { lastTry } from './lastTry.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type PodRequest, type PodView, type RegisterRequest, type Registration, type RunnerIdentity } from './ports.ts';
 import { runnerName } from './compute/naming.ts';
+import { answerSoon } from './shortWaits.ts';
+import { isMet } from '../workflows/podConditions.ts';
 
 export interface ProvisionInput {
   readonly namePrefix: string;
@@ -11,6 +13,8 @@ export interface ProvisionInput {
   readonly ciServer?: { readonly credential: string; readonly registration: Omit<RegisterRequest, 'name'> };
   readonly pod: PodRequest;
   readonly credentialsRetryMs: number;
+  /** How long the answer may wait for the runner to be online; shorter than the heartbeat timeout, which counts on meanwhile. @default not at all */
+  readonly onlineWithinMs?: number;
 }
 
 /** Free of secrets: those stay in the runner's Secret. */
@@ -21,10 +25,16 @@ export interface Provisioned {
 }
 
 /**
- * Registration, Secret and pod. A retry finds what an earlier try made: the Secret's registration is used again; a registration
- * without a Secret can never be used (its JIT config is lost) and is removed first.
+ * Registration, Secret and pod, answered when the pod is online if that is soon. A retry finds what an earlier try made: the Secret's
+ * registration is used again; a registration without a Secret can never be used (its JIT config is lost) and is removed first.
  */
-export async function provision({ compute, ciServers }: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
+export async function provision(ports: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
+  const provisioned = await make(ports, input);
+  const lookOut = isMet('online', provisioned.pod, Date.now()) ? undefined : ports.shortWaits?.lookOut(provisioned.pod, 'online');
+  return answerSoon(ports.shortWaits, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.onlineWithinMs);
+}
+
+async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
   const { identity, namespace } = input.pod;
   const name = runnerName(input.namePrefix, identity);
   try {
@@ -35,7 +45,7 @@ export async function provision({ compute, ciServers }: ActivityPorts, input: Pr
       const earlier = activityInfo().attempt > 1 ? await compute.readRegistration(identity, namespace) : undefined;
       const registration = earlier ?? (await registerAndStore());
       const pod = await compute.createPod(input.pod, registration);
-      return provisioned(registration, pod);
+      return withoutSecrets(registration, pod);
 
       async function registerAndStore(): Promise<Registration> {
         const fresh = await register(ciServer, { ...request, name });
@@ -49,8 +59,7 @@ export async function provision({ compute, ciServers }: ActivityPorts, input: Pr
   }
 }
 
-/** Leaves the registration's secrets behind. */
-function provisioned({ runnerName: name, runnerId }: Registration, pod: PodView): Provisioned {
+function withoutSecrets({ runnerName: name, runnerId }: Registration, pod: PodView): Provisioned {
   return runnerId === undefined ? { runnerName: name, pod } : { runnerName: name, runnerId, pod };
 }
 
@@ -70,7 +79,7 @@ export async function findProvisioned({ compute }: ActivityPorts, { identity, na
       const pod = await compute.observe(namespace === undefined ? { name } : { name, namespace });
       if (!registered && pod !== undefined) return { runnerName: runnerName(namePrefix, identity), pod };
       const registration = pod === undefined ? undefined : await compute.readRegistration(identity, namespace);
-      return pod === undefined || registration === undefined ? null : provisioned(registration, pod);
+      return pod === undefined || registration === undefined ? null : withoutSecrets(registration, pod);
     });
   } catch (error) {
     throw toFailure(error, { credentialsRetryMs: 60_000 }, false);

@@ -2,7 +2,8 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { toFailure } from './failures.ts';
 import { lastTry } from './lastTry.ts';
 import { withHeartbeats } from './heartbeats.ts';
-import { tearDown, type TearDownInput } from './pods.ts';
+import { takeDown, type TakenDown, type TearDownInput } from './pods.ts';
+import { answerSoon } from './shortWaits.ts';
 import { runnerName } from './compute/naming.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type RunnerIdentity, type Scope } from './ports.ts';
 
@@ -19,6 +20,8 @@ export interface ReleaseInput {
   /** Given when the runner has ended: its Secret and pod are deleted in the same activity, whatever the answer. */
   readonly tearDown?: TearDownInput;
 }
+
+type Named = { readonly id?: number; readonly name: string };
 
 export interface Released {
   readonly answer: 'removed' | 'absent' | 'busy';
@@ -47,20 +50,25 @@ export async function release(ports: ActivityPorts, input: ReleaseInput): Promis
   const { runner } = input;
   const named = 'name' in runner ? runner : { name: runnerName(runner.namePrefix, runner.identity) };
   const key = `${input.credential}/${input.scope.name}/${named.name}`;
+  const { released, takenDown } = await releaseAndTakeDown(ports, named, input, key);
+  if (takenDown === undefined) return released;
+  return answerSoon(ports.shortWaits, takenDown.lookOut, (pod) => ({ ...released, pod: pod?.gone === true ? 'gone' : takenDown.state }), input.tearDown?.goneWithinMs);
+}
+
+async function releaseAndTakeDown(ports: ActivityPorts, named: Named, input: ReleaseInput, key: string): Promise<{ released: Released; takenDown: TakenDown | undefined }> {
   try {
     return await withHeartbeats(`removing the registration of ${named.name}`, async () => {
       const [removed, tornDown] = await Promise.allSettled([
         remove(ports.ciServers.get(input.credential), named, input),
         // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
-        input.tearDown === undefined ? undefined : tearDown(ports, input.tearDown),
+        input.tearDown === undefined ? undefined : takeDown(ports, input.tearDown),
       ]);
       const removal = fulfilled(removed);
-      const state = fulfilled(tornDown);
-      const pod = state === undefined ? {} : { pod: state };
+      const takenDown = fulfilled(tornDown);
       const { attempt } = activityInfo();
       const attempts = Math.max(attempt, (refused.get(key) ?? 0) + 1);
       refused.delete(key);
-      return { ...removal, ...pod, attempts, ...(attempt > 1 ? { retried: true } : {}) };
+      return { released: { ...removal, attempts, ...(attempt > 1 ? { retried: true as const } : {}) }, takenDown };
     });
   } catch (error) {
     noteRefusal(key);
@@ -76,7 +84,7 @@ function fulfilled<T>(settled: PromiseSettledResult<T>): T {
 
 async function remove(
   ciServer: CiServer,
-  runner: { readonly id?: number; readonly name: string },
+  runner: Named,
   input: ReleaseInput,
 ): Promise<Pick<Released, 'answer' | 'runnerId'>> {
   const signal = cancellationSignal();

@@ -5,12 +5,15 @@
 import { gonePod } from './pods.ts';
 import { POD_CONDITIONS, dueAtMs, isBusy, isMet, parseWaitActivityId, waitActivityId } from '../workflows/podConditions.ts';
 import type { Compute, Logger, PodListener, PodView, WaitCompleter } from './ports.ts';
+import type { ShortWaits } from './shortWaits.ts';
 import { TaskQueue } from './taskQueue.ts';
 
 export interface WatcherOptions {
   readonly compute: Compute;
   readonly completer: WaitCompleter;
   readonly logger: Logger;
+  /** Activities of this process that hold their answer back. */
+  readonly shortWaits?: ShortWaits;
   /** Completions under way at once. @default 64 */
   readonly concurrency?: number;
   /** When to offer an answer again for which nobody waited, in ms after one another. @default 5 s, 30 s */
@@ -38,7 +41,7 @@ const AGAIN_MS = [5_000, 30_000] as const;
 
 /** Starts the one watcher of this process. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
-  const { compute, completer, logger } = options;
+  const { compute, completer, logger, shortWaits } = options;
   const queue = new TaskQueue(options.concurrency ?? 64, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
   const timers = new Map<string, NodeJS.Timeout>();
   /** Announcements of states that wait for each other, by pod. */
@@ -61,11 +64,15 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     });
   };
 
+  shortWaits?.open(({ taskToken, podName, result }) => {
+    queue.add(`answer that waited for ${podName}`, async () => void (await completer.answer(taskToken, result)));
+  });
+
   const listener: PodListener = {
     changed(pod, previous) {
       const nowMs = Date.now();
       for (const condition of POD_CONDITIONS) {
-        if (!isMet(condition, pod, nowMs)) continue;
+        if (shortWaits?.changed(pod, condition) === true || !isMet(condition, pod, nowMs)) continue;
         if (previous !== undefined ? isMet(condition, previous, nowMs) && pod.uid === previous.uid : isOldNews(condition, pod, nowMs)) continue;
         complete(pod, waitActivityId(condition, pod.name));
       }
@@ -141,6 +148,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     idle: async () => await queue.idle(),
     async stop() {
       await watch.stop();
+      shortWaits?.close();
       for (const timer of [...timers.values(), ...unclaimed]) clearTimeout(timer);
       await queue.stop();
     },

@@ -1,5 +1,6 @@
 /** What runs beside a Worker that has the plugin: an activity-only Worker for each CI server credential, and the watcher of the pods. */
 import { Worker, type WorkerOptions } from '@temporalio/worker';
+import type { ShortWaits } from '../activities/shortWaits.ts';
 import type { Compute, Logger } from '../activities/ports.ts';
 import { startWatcher, type Watcher } from '../activities/waits.ts';
 import { ciTaskQueue } from '../workflows/contract.ts';
@@ -17,6 +18,7 @@ export interface CiQueue {
 
 export interface CompanionsOptions {
   readonly compute: Compute;
+  readonly shortWaits: ShortWaits;
   readonly ciQueues: readonly CiQueue[];
   readonly logger: Logger;
   readonly onCompletion?: (completed: boolean) => void;
@@ -84,11 +86,11 @@ export class Companions {
   }
 
   async #startWatcher(main: Worker): Promise<void> {
-    const { compute, logger, onCompletion, workerOptions } = this.#options;
+    const { compute, shortWaits, logger, onCompletion, workerOptions } = this.#options;
     const { client } = main;
     if (!client) throw new Error('the Worker has no connection to Temporal');
     const completer = createCompleter({ client, taskQueue: workerOptions.taskQueue });
-    const starting = startWatcher({ compute, completer, logger, ...(onCompletion && { onCompletion }) });
+    const starting = startWatcher({ compute, completer, shortWaits, logger, ...(onCompletion && { onCompletion }) });
     const { signal } = this.#stopping;
     void starting.then(async (watcher) => (signal.aborted ? await watcher.stop() : undefined)).catch(() => undefined);
     // A cluster that does not answer must not keep the worker from stopping.

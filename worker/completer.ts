@@ -1,6 +1,6 @@
 /** Answers, through Temporal's API, the activities that gave their slot back. */
 import { ActivityNotFoundError, WorkflowNotFoundError, type Client } from '@temporalio/client';
-import type { PodView, WaitCompleter } from '../activities/ports.ts';
+import type { WaitCompleter } from '../activities/ports.ts';
 import { podStateSignal } from '../workflows/contract.ts';
 import { parseWaitActivityId } from '../workflows/podConditions.ts';
 import { runningRunners } from './visibility.ts';
@@ -18,15 +18,8 @@ export interface CompleterOptions {
 
 export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCompleter {
   return {
-    async complete(workflowId: string, activityId: string, result: PodView): Promise<boolean> {
-      try {
-        await client.activity.complete({ workflowId, activityId }, result);
-        return true;
-      } catch (error) {
-        if (error instanceof ActivityNotFoundError) return false;
-        throw error;
-      }
-    },
+    complete: async (workflowId, activityId, result) => await wasPending(client.activity.complete({ workflowId, activityId }, result)),
+    answer: async (taskToken, result) => await wasPending(client.activity.complete(taskToken, result)),
 
     async signalPodState(workflowId, state): Promise<void> {
       try {
@@ -48,6 +41,16 @@ export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCo
       yield* await waitsOf(client, batch);
     },
   };
+}
+
+async function wasPending(completion: Promise<void>): Promise<boolean> {
+  try {
+    await completion;
+    return true;
+  } catch (error) {
+    if (error instanceof ActivityNotFoundError) return false;
+    throw error;
+  }
 }
 
 async function waitsOf(client: Client, workflowIds: readonly string[]): Promise<{ workflowId: string; activityId: string }[]> {

@@ -1,5 +1,6 @@
 /** Holdfast as a Temporal plugin: put it on any Worker of yours, and that Worker runs runners. */
 import { NativeConnection, type ReplayWorkerOptions, type Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
+import { ShortWaits } from '../activities/shortWaits.ts';
 import { createActivities } from '../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
 import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
@@ -49,6 +50,7 @@ const QUIET: Logger = { info: () => undefined, warn: () => undefined };
 export class HoldfastPlugin implements WorkerPlugin {
   readonly name = 'holdfast';
   readonly #options: HoldfastPluginOptions;
+  readonly #shortWaits = new ShortWaits();
   #workerOptions: WorkerOptions | undefined;
   #ownConnection: NativeConnection | undefined;
   #companions: Companions | undefined;
@@ -68,7 +70,7 @@ export class HoldfastPlugin implements WorkerPlugin {
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     const { compute, ciServers, podLogs, timeoutPolicy } = this.#options;
-    const activities = createActivities({ compute, ciServers, workflows: createRunnerWorkflows(), ...(podLogs && { podLogs }), ...(timeoutPolicy && { timeoutPolicy }) });
+    const activities = createActivities({ compute, ciServers, workflows: createRunnerWorkflows(), shortWaits: this.#shortWaits, ...(podLogs && { podLogs }), ...(timeoutPolicy && { timeoutPolicy }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.
@@ -85,7 +87,7 @@ export class HoldfastPlugin implements WorkerPlugin {
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     if (!this.#workerOptions || this.#companions) return await next(worker);
     const { logger = QUIET, ...options } = this.#options;
-    this.#companions = new Companions({ ...options, logger, workerOptions: this.#workerOptions });
+    this.#companions = new Companions({ ...options, shortWaits: this.#shortWaits, logger, workerOptions: this.#workerOptions });
     try {
       await this.#companions.runWith(worker, next);
     } finally {

@@ -42,6 +42,7 @@ async function provision(life: RunnerLife): Promise<Failure | undefined> {
   const provisioned = called.kind === 'done' ? called.value : await findProvisioned(life);
   if (provisioned !== null) {
     Object.assign(runner, { name: provisioned.runnerName, pod: provisioned.pod });
+    see(life, provisioned.pod);
     if (provisioned.runnerId !== undefined) runner.id = provisioned.runnerId;
     const lost = life.replaced.at(-1);
     if (lost?.replacedBy === '') lost.replacedBy = provisioned.runnerName;
@@ -58,7 +59,13 @@ async function provision(life: RunnerLife): Promise<Failure | undefined> {
 
 async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Called<Provisioned>> {
   const { spec, runner } = life;
-  const input = { namePrefix: spec.name, pod: { identity: runner.identity, ...podOf(spec) }, credentialsRetryMs: spec.intervals.credentialsRetryMs };
+  const { podUnscheduledMs, podPendingMs } = spec.timeouts;
+  const input = {
+    namePrefix: spec.name,
+    pod: { identity: runner.identity, ...podOf(spec) },
+    credentialsRetryMs: spec.intervals.credentialsRetryMs,
+    onlineWithinMs: Math.min(spec.intervals.heldBackMs, podUnscheduledMs, podPendingMs),
+  };
   return await callUnless(
     () => life.cancel !== undefined,
     async () => {

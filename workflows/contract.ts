@@ -177,6 +177,8 @@ export interface RunnerIntervals {
   idleConfirm?: string;
   /** How long a stop waits for the CI server's first answer before it stops the pod anyway. @default "30s" */
   stopPatience?: string;
+  /** How long the answers "provisioned" and "deleted" may wait for "online" and "gone"; 10 s at most. @default "5s" */
+  heldBack?: string;
 }
 
 /** `drain`: let the job finish. `stop`: graceful stop of the job within its grace. `force`: now. */

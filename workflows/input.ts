@@ -8,6 +8,9 @@ import { JOB_TIMEOUT_CAP, RUNNER_DEFAULTS } from './runnerDefaults.ts';
 import { runnerSchema } from './runnerSchema.ts';
 import { timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
 
+/** The heartbeat timeout of the activities whose answers are held back is 15 s, and counts on meanwhile. */
+const LONGEST_HELD_BACK_MS = 10_000;
+
 /** A validated runner. All durations in ms. */
 export interface RunnerSpec {
   readonly name: string;
@@ -50,6 +53,7 @@ export interface RunnerSpec {
     readonly removalSettleMs: number;
     readonly idleConfirmMs: number;
     readonly stopPatienceMs: number;
+    readonly heldBackMs: number;
   };
   /** What will not do what its author may expect: shown, never a reason to refuse. */
   readonly warnings: readonly string[];
@@ -131,6 +135,7 @@ function toSpec(input: RunnerInput, workflowId: string, byScope: ScopeTimeouts):
       removalSettleMs: ms(intervals.removalSettle),
       idleConfirmMs: ms(intervals.idleConfirm),
       stopPatienceMs: ms(intervals.stopPatience),
+      heldBackMs: Math.min(ms(intervals.heldBack), LONGEST_HELD_BACK_MS),
     },
     warnings: runnerWarnings(input, graceMs),
   };

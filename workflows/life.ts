@@ -64,6 +64,7 @@ export class RunnerLife {
   phases: { phase: RunnerPhase; at: string }[] = [];
   #phase: RunnerPhase = 'Requested';
   #publishedName: string | undefined;
+  #publishedPhase: RunnerPhase | undefined;
   #waitsFor: string | undefined;
   #waitsUntil: number | undefined;
 
@@ -105,10 +106,20 @@ export class RunnerLife {
     if (phase === this.#phase) return;
     const first = this.phases.length === 0;
     this.pass(phase);
+    this.#publish(first, more);
+    this.waitFor(undefined);
+  }
+
+  /** Shows the present phase in lists, where it was only passed until now. */
+  linger(): void {
+    if (this.#phase !== this.#publishedPhase) this.#publish(false, {});
+  }
+
+  #publish(first: boolean, more: { outcome?: string; cause?: RunnerCause }): void {
     const { spec } = this;
     const { name } = this.runner;
     upsertSearchAttributes([
-      { key: SEARCH_ATTRIBUTES.phase, value: phase },
+      { key: SEARCH_ATTRIBUTES.phase, value: this.#phase },
       ...(first && spec.scope !== undefined ? [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }] : []),
       ...(first && spec.set !== undefined ? [{ key: SEARCH_ATTRIBUTES.set, value: spec.set }] : []),
       ...(name !== undefined && name !== this.#publishedName ? [{ key: SEARCH_ATTRIBUTES.name, value: name }] : []),
@@ -116,11 +127,12 @@ export class RunnerLife {
       ...(more.cause === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.cause, value: more.cause }]),
     ]);
     this.#publishedName = name;
-    this.waitFor(undefined);
+    this.#publishedPhase = this.#phase;
   }
 
-  /** Notes a phase that was over by the time it was known: in the record, not worth an event. */
+  /** Notes a phase that is over by the time it is known, or soon after: in the record, not worth an event. */
   pass(phase: RunnerPhase): void {
+    if (phase === this.#phase) return;
     this.#phase = phase;
     this.phases.push({ phase, at: new Date().toISOString() });
     if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);

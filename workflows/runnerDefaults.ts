@@ -15,6 +15,7 @@ export const RUNNER_DEFAULTS = {
     removalSettle: '2m',
     idleConfirm: '3s',
     stopPatience: '30s',
+    heldBack: '5s',
   },
 } as const;
 

@@ -53,7 +53,7 @@ export const runnerSchema = z.strictObject({
   onTerm: z.enum(['drain', 'stop', 'checkpoint'], 'must be "drain", "stop" or "checkpoint"').optional(),
   onEviction: z.enum(['fail', 'replace', 'resume'], 'must be "fail", "replace" or "resume"').optional(),
   intervals: z
-    .strictObject({ resync: duration, busyRetry: duration, busyRecheck: duration, absentRecheck: duration, credentialsRetry: duration, onlineLookup: duration, removalSettle: duration, idleConfirm: duration, stopPatience: duration })
+    .strictObject({ resync: duration, busyRetry: duration, busyRecheck: duration, absentRecheck: duration, credentialsRetry: duration, onlineLookup: duration, removalSettle: duration, idleConfirm: duration, stopPatience: duration, heldBack: duration })
     .partial()
     .optional(),
 });

@@ -9,17 +9,18 @@ export function tearDownInput({ runner, spec, cancel }: RunnerLife) {
   const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
   const { pod } = runner;
   const keepLog = pod?.startedAt !== undefined && !pod.gone && (pod.exit?.code !== 0 || cancel !== undefined);
-  return { identity: runner.identity, ...place, ...(pod === undefined ? {} : { pod: podRef(pod) }), ...(keepLog ? { keepLog } : {}) };
+  return { identity: runner.identity, ...place, ...(pod === undefined ? {} : { pod: podRef(pod) }), ...(keepLog ? { keepLog } : {}), goneWithinMs: spec.intervals.heldBackMs };
 }
 
 /** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
 export async function tearDown(life: RunnerLife): Promise<void> {
-  life.enter('TearingDown');
+  life.pass('TearingDown');
   const { runner, spec } = life;
   const first = await clusterCalls({ summary: 'delete pod and Secret' }).tearDown(tearDownInput(life));
   let gone = first === 'gone';
   while (!gone && runner.pod !== undefined) {
     const withinMs = spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
+    life.linger();
     life.waitFor('pod to be gone', Date.now() + withinMs);
     await awaitPod(life, 'gone', withinMs);
     if (runner.pod.gone) return;

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { ShortWaits } from '../../../activities/shortWaits.ts';
 import { startWatcher } from '../../../activities/waits.ts';
 import type { PodView, WaitCompleter } from '../../../activities/ports.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
@@ -9,6 +10,7 @@ const quiet = { info: () => undefined, warn: () => undefined };
 class RecordingCompleter implements WaitCompleter {
   readonly offers: string[] = [];
   readonly states: string[] = [];
+  readonly answered: unknown[] = [];
   /** Waits that somebody has, by activity id. */
   readonly waits = new Map<string, string>();
   readonly answers = new Map<string, PodView>();
@@ -18,6 +20,11 @@ class RecordingCompleter implements WaitCompleter {
     if (this.waits.get(activityId) !== workflowId) return false;
     this.waits.delete(activityId);
     this.answers.set(activityId, result);
+    return true;
+  }
+
+  async answer(_taskToken: Uint8Array, result: unknown): Promise<boolean> {
+    this.answered.push(result);
     return true;
   }
 
@@ -50,6 +57,21 @@ test('completes a wait when its condition comes true, once', async () => {
   expect(completer.offers).toEqual([`online/${name}`, `ended/${name}`]);
   expect(completer.answers.get(`ended/${name}`)).toMatchObject({ exit: { code: 3 } });
   await watcher.stop();
+});
+
+test('an answer that is held back is given instead of a wait’s, and at the stop with what is known', async () => {
+  const compute = new FakeCompute();
+  const completer = new RecordingCompleter();
+  const shortWaits = new ShortWaits();
+  const watcher = await startWatcher({ compute, completer, shortWaits, logger: quiet, againMs: [] });
+  const [soon, never] = await Promise.all([1, 2].map(async (attempt) => await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt }, labels: {}, terminationGracePeriodSeconds: 30 })));
+  for (const pod of [soon as PodView, never as PodView]) expect(shortWaits.hold(shortWaits.lookOut(pod, 'online'), new Uint8Array(), (seen) => [pod.name, seen?.online], 60_000)).toBe(true);
+  compute.start(soon?.name ?? '');
+  await watcher.idle();
+  expect(completer.answered).toEqual([[soon?.name, true]]);
+  expect(completer.offers).toEqual([]);
+  await watcher.stop();
+  expect(completer.answered).toEqual([[soon?.name, true], [never?.name, undefined]]);
 });
 
 test('offers an answer again that came before its wait', async () => {

@@ -50,6 +50,7 @@ describe('production defaults', () => {
       removalSettleMs: 2 * MINUTE,
       idleConfirmMs: 3_000,
       stopPatienceMs: 30_000,
+      heldBackMs: 5_000,
     },
     warnings: [],
   };
@@ -65,7 +66,7 @@ describe('production defaults', () => {
       labels: ['self-hosted'],
       timeouts: { provisioning: '1h', podUnscheduled: '5m', podPending: '10m', registration: '10m', jobTimeout: '24h' },
       stop: { signalTimeout: '10s', cleanupTimeout: '5s' },
-      intervals: { resync: '10m', busyRetry: '1m', busyRecheck: '10m', absentRecheck: '10s', credentialsRetry: '5m', onlineLookup: '2s', removalSettle: '2m', idleConfirm: '3s', stopPatience: '30s' },
+      intervals: { resync: '10m', busyRetry: '1m', busyRecheck: '10m', absentRecheck: '10s', credentialsRetry: '5m', onlineLookup: '2s', removalSettle: '2m', idleConfirm: '3s', stopPatience: '30s', heldBack: '5s' },
     });
     expect(JOB_TIMEOUT_CAP).toBe('24h');
   });
@@ -90,7 +91,7 @@ describe('what is given is kept', () => {
       command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace', supervisor: 'image', onTerm: 'drain', volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
       stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'] },
       timeouts: { provisioning: '2h', podUnscheduled: '1m', podPending: '2m', registration: '3m', idle: '30m', jobTimeout: '90m' },
-      intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s' },
+      intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s', heldBack: '1m' },
     }); // prettier-ignore
     expect(spec).toEqual({
       name: 'build', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace',
@@ -98,7 +99,7 @@ describe('what is given is kept', () => {
         supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
       timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobMs: 90 * MINUTE },
       gracePeriodSeconds: 68,
-      intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, idleConfirmMs: 9_000, stopPatienceMs: 8_000 },
+      intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, idleConfirmMs: 9_000, stopPatienceMs: 8_000, heldBackMs: 10_000 },
       warnings: [expect.stringContaining('GKE')],
     }); // prettier-ignore
   });
