@@ -32,7 +32,7 @@ class RandomLife {
   }
 
   async #hold(): Promise<void> {
-    const { runners } = await this.set.status();
+    const { runners } = await this.set.reaches('an answer', () => true);
     const some = runners[this.#random(Math.max(1, runners.length))];
     // Refused when it is gone by now: that is right, too.
     if (some !== undefined) await this.set.handle.executeUpdate(holdUpdate.name, { args: [{ runner: some.workflowId }] }).catch(() => undefined);
@@ -40,7 +40,7 @@ class RandomLife {
 
   /** Nothing more is asked for. */
   async quieten(): Promise<void> {
-    const { holds } = await this.set.status();
+    const { holds } = await this.set.reaches('an answer', () => true);
     for (const runner of holds) await this.set.handle.executeUpdate(holdUpdate.name, { args: [{ runner, release: true }] }).catch(() => undefined);
     await this.set.handle.executeUpdate(scaleUpdate.name, { args: [{ minIdle: 1, max: 4 }] });
   }
