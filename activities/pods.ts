@@ -105,10 +105,15 @@ export async function takeDown(ports: ActivityPorts, input: TearDownInput): Prom
     if (input.keepLog === true && pod !== undefined) await keepLog(ports, pod, identity.workflowId);
     // From before the deletion: its end may be told of sooner than the request is answered.
     const lookOut = pod === undefined ? undefined : shortWaits?.lookOut(pod, 'gone');
-    const [state] = await Promise.all([
-      pod === undefined ? ('gone' as const) : compute.deletePod(pod, gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-      compute.deleteRegistration(identity, namespace),
-    ]);
+    let state: TakenDown['state'] = 'gone';
+    try {
+      [state] = await Promise.all([
+        pod === undefined ? ('gone' as const) : compute.deletePod(pod, gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+        compute.deleteRegistration(identity, namespace),
+      ]);
+    } finally {
+      if (state === 'gone' && lookOut !== undefined) shortWaits?.forget(lookOut);
+    }
     return state === 'gone' || lookOut === undefined ? { state } : { state, lookOut };
   });
 }

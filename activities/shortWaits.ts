@@ -50,7 +50,7 @@ export class ShortWaits {
    */
   hold(lookOut: LookOut, taskToken: Uint8Array, resultOf: (pod: PodView | undefined) => unknown, withinMs: number): boolean {
     if (this.#answer === undefined || withinMs <= 0 || isSeen(lookOut)) {
-      this.#forget(lookOut);
+      this.forget(lookOut);
       return false;
     }
     this.#lookOuts.set(keyOf(lookOut.until, lookOut.pod), lookOut);
@@ -67,7 +67,7 @@ export class ShortWaits {
   }
 
   #settle(lookOut: LookOut): boolean {
-    this.#forget(lookOut);
+    this.forget(lookOut);
     const { held, pod, seen } = lookOut;
     if (held === undefined) return false;
     clearTimeout(held.timer);
@@ -75,7 +75,8 @@ export class ShortWaits {
     return true;
   }
 
-  #forget(lookOut: LookOut): void {
+  /** Nobody wants to know any more. */
+  forget(lookOut: LookOut): void {
     const key = keyOf(lookOut.until, lookOut.pod);
     if (this.#lookOuts.get(key) === lookOut) this.#lookOuts.delete(key);
   }

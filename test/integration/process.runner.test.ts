@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
 import type { PodRequest, PodView } from '../../activities/ports.ts';
 import { startProcessHarness, type ProcessHarness } from '../support/processHarness.ts';
-import { until } from '../support/recordedWatch.ts';
+import { untilSeen } from '../support/until.ts';
 
 let harness: ProcessHarness;
 
@@ -19,11 +19,11 @@ afterEach(async () => {
 
 const request = (more: Partial<PodRequest>): PodRequest => ({ ...harness.request(harness.newIdentity()), ...more });
 const outside = (file: string): string => join(harness.stateDir, '..', file);
-const contentOf = (file: string): Promise<string> => until(`${file} is written`, () => readFile(file, 'utf8').catch(() => ''), (text) => text.endsWith('\n'));
+const contentOf = (file: string): Promise<string> => untilSeen(`${file} is written`, () => readFile(file, 'utf8').catch(() => ''), (text) => text.endsWith('\n'));
 
 async function runToEnd(pod: PodRequest): Promise<PodView> {
   const { name } = await harness.compute.createPod(pod, undefined);
-  return (await until('ended', () => harness.compute.observe({ name }), (view) => view?.ended === true))!;
+  return (await untilSeen('ended', () => harness.compute.observe({ name }), (view) => view?.ended === true))!;
 }
 
 describe('how a runner ends', () => {
@@ -66,7 +66,7 @@ describe('what a runner gets', () => {
     const compute = createProcessCompute({ stateDir: harness.stateDir, command: ['echo', 'default'] });
     const { command: _none, ...bare } = request({ args: ['more'] });
     const pod = await compute.createPod(bare, undefined);
-    const view = await until('ended', () => compute.observe(pod), (seen) => seen?.ended === true);
+    const view = await untilSeen('ended', () => compute.observe(pod), (seen) => seen?.ended === true);
     expect(await harness.output(view!)).toBe('default more\n');
   });
 });
@@ -104,7 +104,7 @@ describe('deletion', () => {
     expect(await contentOf(notes)).toBe('ready\n');
 
     expect(await harness.compute.deletePod(pod, { gracePeriodSeconds: 600 })).toBe('terminating');
-    await until('both got it', () => readFile(notes, 'utf8'), (text) => text.includes('parent') && text.includes('child'));
+    await untilSeen('both got it', () => readFile(notes, 'utf8'), (text) => text.includes('parent') && text.includes('child'));
     expect(await harness.second.deletePod(pod, { gracePeriodSeconds: 900 })).toBe('terminating');
     expect(await harness.second.deletePod(pod, { gracePeriodSeconds: 1 })).toBe('terminating');
     const { pod: ended } = await watch.until('ended', (event) => event.pod.ended && !event.pod.gone);
@@ -127,10 +127,10 @@ describe('deletion', () => {
     const watch = await harness.watch(harness.second);
     const pods = await Promise.all(Array.from({ length: 40 }, (_, i) => (i % 2 ? harness.compute : harness.second).createPod(request({ command: ['sh', '-c', 'exec sleep 600'] }), undefined)));
     await Promise.all(pods.map((pod, i) => harness.compute.deletePod(pod, { gracePeriodSeconds: i % 3 ? 5 : 0 })));
-    await until('all are gone', () => harness.compute.list(), (left) => left.length === 0, 40_000);
+    await untilSeen('all are gone', () => harness.compute.list(), (left) => left.length === 0, 40_000);
     // Some went before the watch had looked. Of the others, it tells each end, and once.
     const ends = (pod: PodView): number => watch.of(pod).filter((event) => event.pod.gone).length;
-    await until('the watch has told all ends', async () => pods.filter((pod) => watch.of(pod).length > 0 && ends(pod) === 0), (left) => left.length === 0);
+    await untilSeen('the watch has told all ends', async () => pods.filter((pod) => watch.of(pod).length > 0 && ends(pod) === 0), (left) => left.length === 0);
     await watch.stop();
     const seen = pods.filter((pod) => watch.of(pod).length > 0);
     expect(seen.length).toBeGreaterThan(0);

@@ -9,7 +9,7 @@ import { identify, isAlive, type ProcessIdentity } from '../../activities/comput
 import type { PodRequest, PodView } from '../../activities/ports.ts';
 import { startProcessHarness, type ProcessHarness } from '../support/processHarness.ts';
 import type { ProcessWorkerJob } from '../support/processWorker.ts';
-import { until } from '../support/recordedWatch.ts';
+import { untilSeen } from '../support/until.ts';
 
 const WORKER = new URL('../support/processWorker.ts', import.meta.url).pathname;
 
@@ -54,8 +54,8 @@ async function stranger(): Promise<ProcessIdentity> {
 const newRequest = (): PodRequest => harness.request(harness.newIdentity());
 const shell = (script: string, env: Record<string, string> = {}): PodRequest => ({ ...newRequest(), command: ['sh', '-c', script], env });
 const podFile = (pod: PodView, file: string): string => join(harness.stateDir, 'pods', pod.name, file);
-const readNumber = async (file: string): Promise<number> => Number(await until(`${file} is written`, () => readFile(file, 'utf8').catch(() => ''), (text) => text.endsWith('\n')));
-const untilDead = (process: ProcessIdentity): Promise<unknown> => until(`process ${process.pid} is dead`, () => isAlive(process), (alive) => !alive);
+const readNumber = async (file: string): Promise<number> => Number(await untilSeen(`${file} is written`, () => readFile(file, 'utf8').catch(() => ''), (text) => text.endsWith('\n')));
+const untilDead = (process: ProcessIdentity): Promise<unknown> => untilSeen(`process ${process.pid} is dead`, () => isAlive(process), (alive) => !alive);
 
 async function identities(pod: PodView): Promise<{ wrapper: ProcessIdentity; runner: ProcessIdentity }> {
   const { wrapper, runner } = await harness.pids(pod);
@@ -92,7 +92,7 @@ describe('a worker dies', () => {
     const { deadline } = JSON.parse(await readFile(podFile(pod, 'stop.json'), 'utf8')) as { deadline: string };
     const { runner, wrapper } = await identities(pod);
     // No look through the port from here on: an observer would not be "no worker alive".
-    await until('the runner is dead', () => isAlive(runner), (alive) => !alive);
+    await untilSeen('the runner is dead', () => isAlive(runner), (alive) => !alive);
     const lateMs = Date.now() - Date.parse(deadline);
     expect(lateMs).toBeGreaterThanOrEqual(0);
     expect(lateMs).toBeLessThan(2_500);
@@ -111,10 +111,10 @@ describe('a worker dies', () => {
 
     const pods = await Promise.all([harness.compute, harness.second, harness.compute].map((compute) => compute.createPod(request, undefined)));
     expect(pods.map((pod) => pod.uid)).toEqual(['made-by-the-dead', 'made-by-the-dead', 'made-by-the-dead']);
-    await until('the runner has started', () => harness.compute.observe({ name }), (view) => view?.startedAt !== undefined);
+    await untilSeen('the runner has started', () => harness.compute.observe({ name }), (view) => view?.startedAt !== undefined);
     // All wrappers but one have given up.
     await readNumber(marks);
-    await until('one wrapper is left', () => wrappersOf(name), (pids) => pids.length === 1);
+    await untilSeen('one wrapper is left', () => wrappersOf(name), (pids) => pids.length === 1);
     expect((await readFile(marks, 'utf8')).trim().split('\n')).toHaveLength(1);
   });
 });
@@ -161,7 +161,7 @@ describe('a wrapper dies', () => {
     await harness.makeRunning(pod);
     const { wrapper } = await identities(pod);
     process.kill(wrapper.pid, 'SIGTERM');
-    const view = await until('ended', () => harness.compute.observe(pod), (seen) => seen?.ended === true);
+    const view = await untilSeen('ended', () => harness.compute.observe(pod), (seen) => seen?.ended === true);
     expect(view).toMatchObject({ gone: false, terminating: false, reason: 'Shutdown', exit: { code: 143 } });
     expect(await harness.output(pod)).toContain('got TERM');
   });
@@ -185,13 +185,13 @@ describe('nothing is left over', () => {
     const request = shell('sleep 600 & echo $! > "$CHILDREN.a"; setsid sh -c \'echo $$ > "$CHILDREN.b"; sleep 600\' & while [ ! -s "$CHILDREN.b" ]; do sleep 0.02; done; exit 0', { CHILDREN: children });
     const pod = await harness.compute.createPod(request, undefined);
     const [inGroup, escaped] = [await readNumber(`${children}.a`), await readNumber(`${children}.b`)];
-    await until('ended', () => harness.compute.observe(pod), (view) => view?.exit?.code === 0);
+    await untilSeen('ended', () => harness.compute.observe(pod), (view) => view?.exit?.code === 0);
     await untilDead(await identify(inGroup));
     if (process.platform === 'linux') await untilDead(await identify(escaped));
     else process.kill(escaped, 'SIGKILL');
     // The wrapper was this process' child: gone from the process table, not only dead.
     const owner = JSON.parse(await readFile(podFile(pod, 'owner.json'), 'utf8')) as { wrapper: ProcessIdentity };
-    await until('the wrapper is reaped', async () => canSignal(owner.wrapper.pid), (there) => !there);
+    await untilSeen('the wrapper is reaped', async () => canSignal(owner.wrapper.pid), (there) => !there);
   });
 
   test('the whole state directory is removed: the watch tells that all are gone, lists again, and sees new pods', async () => {
@@ -202,7 +202,7 @@ describe('nothing is left over', () => {
     await watch.until('started', (event) => event.pod.startedAt !== undefined);
     await rm(harness.stateDir, { recursive: true, maxRetries: 5 });
     await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
-    await until('listed again', async () => watch.relists.length, (times) => times >= 2);
+    await untilSeen('listed again', async () => watch.relists.length, (times) => times >= 2);
     const next = await harness.second.createPod(newRequest(), undefined);
     await watch.until('the next pod', (event) => event.pod.uid === next.uid);
     await watch.stop();
@@ -223,7 +223,7 @@ describe('secrets', () => {
     expect(output).toContain('RUNNER_TOKEN=registration-token');
     expect(output).not.toContain('from the spec');
     expect(output).not.toContain('worker-secret');
-    await until('the secret file is gone', () => readdir(join(harness.stateDir, 'pods', pod.name)), (files) => !files.includes('registration.env.json'));
+    await untilSeen('the secret file is gone', () => readdir(join(harness.stateDir, 'pods', pod.name)), (files) => !files.includes('registration.env.json'));
     for (const entry of await readdir(harness.stateDir, { recursive: true })) {
       const { mode } = await stat(join(harness.stateDir, entry));
       expect({ entry, forOthers: mode & 0o077 }).toEqual({ entry, forOthers: 0 });

@@ -4,7 +4,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { bundleSupervisor, childrenOf, handles, PLACEMENTS, SupervisedProcess, until } from '../support/supervisedProcess.ts';
+import { bundleSupervisor, childrenOf, handles, PLACEMENTS, SupervisedProcess } from '../support/supervisedProcess.ts';
+import { until } from '../support/until.ts';
 
 const bundle = bundleSupervisor();
 afterAll(() => bundle.remove());
@@ -21,7 +22,7 @@ describe('a signal', () => {
     // Holds the preparations up: opening it to write waits for a reader.
     expect(spawnSync('mkfifo', [join(dir, 'jobs')]).status).toBe(0);
     const supervised = run(['--mode', 'github', '--run-dir', dir, '--marker', path, '--', 'sh', '-c', 'echo ran']).reading();
-    await until(() => handles(supervised.supervisorPid, 1), () => 'no handlers');
+    await until('the handlers', () => handles(supervised.supervisorPid, 1));
     supervised.signal('SIGTERM');
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
     expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated']);

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Compute, PodRequest, PodView, Registration, RunnerIdentity } from '../../activities/ports.ts';
-import { recordWatch, until, type RecordedWatch } from './recordedWatch.ts';
+import { recordWatch, type RecordedWatch } from './recordedWatch.ts';
+import { untilSeen } from './until.ts';
 
 /** What the contract needs of an implementation, beyond the port: the hands that a kubelet, or a runner, would have. */
 export interface ComputeContractHarness {
@@ -60,7 +61,7 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
     }
 
     const observe = (pod: PodView, compute = harness.compute): Promise<PodView | undefined> => compute.observe({ ...pod });
-    const untilGone = (pod: PodView): Promise<unknown> => until(`${pod.name} is gone`, () => observe(pod), (view) => view === undefined);
+    const untilGone = (pod: PodView): Promise<unknown> => untilSeen(`${pod.name} is gone`, () => observe(pod), (view) => view === undefined);
 
     describe('creation', () => {
       test('makes a pod with the deterministic name and the facts it was asked for', async () => {
@@ -149,7 +150,7 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
       test.each([0, 1, 7])('of a pod whose runner exited with %i', async (code) => {
         const pod = await createRunning();
         await harness.end(pod, code);
-        const view = await until('the pod has ended', () => observe(pod), (seen) => seen?.ended === true);
+        const view = await untilSeen('the pod has ended', () => observe(pod), (seen) => seen?.ended === true);
         expect(view).toMatchObject({ uid: pod.uid, gone: false, terminating: false, exit: { code, oomKilled: false, finishedAt: expect.any(String) } });
         // It stays for everybody to see, until it is deleted.
         expect(await observe(pod, harness.second)).toEqual(view);
@@ -207,7 +208,7 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
       test('of an ended pod: gone', async () => {
         const pod = await createRunning();
         await harness.end(pod, 0);
-        await until('the pod has ended', () => observe(pod), (view) => view?.ended === true);
+        await untilSeen('the pod has ended', () => observe(pod), (view) => view?.ended === true);
         await harness.compute.deletePod(pod);
         await harness.finishTermination(pod);
         await untilGone(pod);
@@ -225,8 +226,8 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
       test('tells what exists at its start, then that the list was complete', async () => {
         const pod = await createRunning();
         const watched = await watch(harness.second);
-        await until('the watch is synced', async () => watched.synced(), Boolean);
-        const relisted = await until('relisted', async () => watched.relists[0], (list) => list !== undefined);
+        await untilSeen('the watch is synced', async () => watched.synced(), Boolean);
+        const relisted = await untilSeen('relisted', async () => watched.relists[0], (list) => list !== undefined);
         expect([...relisted!.values()].filter((view) => view.uid === pod.uid)).toHaveLength(1);
         expect(watched.of(pod)[0]).toMatchObject({ pod: { uid: pod.uid, gone: false }, previous: undefined });
       });

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
 import type { Compute, PodRequest, PodView, RunnerIdentity } from '../../activities/ports.ts';
 import type { ComputeContractHarness } from './computeContract.ts';
-import { recordWatch, until, type RecordedWatch } from './recordedWatch.ts';
+import { recordWatch, type RecordedWatch } from './recordedWatch.ts';
+import { untilSeen } from './until.ts';
 
 export interface ProcessHarness extends ComputeContractHarness {
   readonly stateDir: string;
@@ -33,7 +34,7 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
 
   async function pids(pod: PodView): Promise<{ wrapper: number; runner: number }> {
     // A runner may have printed something before its wrapper has noted its start.
-    const content = (file: string): Promise<string> => until(`${file} is there`, () => readFile(podFile(pod, file), 'utf8').catch(() => ''), (text) => text !== '');
+    const content = (file: string): Promise<string> => untilSeen(`${file} is there`, () => readFile(podFile(pod, file), 'utf8').catch(() => ''), (text) => text !== '');
     const owner = JSON.parse(await content('owner.json')) as { wrapper: { pid: number } };
     const started = JSON.parse(await content('started.json')) as { process: { pid: number } };
     return { wrapper: owner.wrapper.pid, runner: started.process.pid };
@@ -60,8 +61,8 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
     }),
     async makeRunning(pod) {
       // Its trap must be set, too.
-      await until('the runner is running', () => readFile(podFile(pod, 'output.log'), 'utf8').catch(() => ''), (text) => text.includes('running'));
-      await until('the runner has started', () => compute.observe(pod), (view) => view?.startedAt !== undefined);
+      await untilSeen('the runner is running', () => readFile(podFile(pod, 'output.log'), 'utf8').catch(() => ''), (text) => text.includes('running'));
+      await untilSeen('the runner has started', () => compute.observe(pod), (view) => view?.startedAt !== undefined);
     },
     end: (pod, exitCode) => writeFile(endFile(pod.name), `${exitCode}`),
     async vanish(pod) {
@@ -73,9 +74,9 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
     async close() {
       for (const watch of watches) await watch.stop();
       for (const pod of await compute.list()) await compute.deletePod(pod, { gracePeriodSeconds: 0 });
-      await until('every pod is gone', () => compute.list(), (pods) => pods.length === 0);
+      await untilSeen('every pod is gone', () => compute.list(), (pods) => pods.length === 0);
       // A wrapper's last act is to empty its folder in the trash.
-      await until('the trash is empty', () => readdir(join(stateDir, 'trash')).catch(() => []), (entries) => entries.length === 0);
+      await untilSeen('the trash is empty', () => readdir(join(stateDir, 'trash')).catch(() => []), (entries) => entries.length === 0);
       await rm(root, { recursive: true, maxRetries: 5 });
       const complaints = warnings.filter(({ wrapperLog }) => wrapperLog !== '');
       if (complaints.length > 0) throw new Error(`a wrapper or a watch has complained: ${JSON.stringify(complaints)}`);

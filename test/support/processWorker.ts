@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
 import type { PodRequest, Registration } from '../../activities/ports.ts';
-import { until } from './recordedWatch.ts';
+import { untilSeen } from './until.ts';
 
 export interface ProcessWorkerJob {
   readonly stateDir: string;
@@ -20,7 +20,7 @@ const compute = createProcessCompute({ stateDir: job.stateDir });
 const pod = await compute.createPod(job.request, job.registration);
 if (job.deletion !== undefined) {
   const { onceThereIs, gracePeriodSeconds } = job.deletion;
-  await until('the runner is ready', async () => existsSync(onceThereIs), Boolean);
+  await untilSeen('the runner is ready', async () => existsSync(onceThereIs), Boolean);
   await compute.deletePod(pod, { gracePeriodSeconds });
 }
 process.stdout.write(`${JSON.stringify(pod)}\n`);

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Compute, PodRef, PodView } from '../../activities/ports.ts';
 
 export interface RecordedEvent {
@@ -52,15 +51,4 @@ export async function recordWatch(compute: Compute): Promise<RecordedWatch> {
     synced: () => watch.synced(),
     stop: () => watch.stop(),
   };
-}
-
-/** Looks until the state is as wanted. @throws Error after `timeoutMs`, with what was seen last */
-export async function until<T>(what: string, look: () => Promise<T>, fits: (seen: T) => boolean, timeoutMs = 20_000): Promise<T> {
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    const seen = await look();
-    if (fits(seen)) return seen;
-    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(seen)}`);
-    await delay(25);
-  }
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { markedProcesses } from './markedProcesses.ts';
+import { until } from './until.ts';
 
 const MAIN = new URL('../../supervisor/main.ts', import.meta.url).pathname;
 const TINI = '/usr/bin/tini-static';
@@ -88,11 +89,11 @@ export class SupervisedProcess {
 
   /** Settles when the command has printed this. */
   async printed(text: string): Promise<void> {
-    await until(() => this.stdout.includes(text), () => `no "${text}" in: ${this.stdout.toString()}${this.#stderr}`);
+    await until(`"${text}" to be printed`, () => this.stdout.includes(text), () => `${this.stdout.toString()}${this.#stderr}`);
   }
 
   async logged(text: string): Promise<void> {
-    await until(() => this.#stderr.includes(text), () => `no "${text}" in: ${this.#stderr}`);
+    await until(`"${text}" to be logged`, () => this.#stderr.includes(text), () => this.#stderr);
   }
 
   /** Sends a signal to where the kubelet would send it: to the init, if there is one. */
@@ -127,14 +128,6 @@ export class SupervisedProcess {
   /** Command lines of what still runs of all that was started here. */
   leftovers(): string[] {
     return markedProcesses(this.#token).map(({ command }) => command);
-  }
-}
-
-/** Awaits a condition; fails after 20 s, telling what it was about. */
-export async function until(condition: () => boolean, what: () => string): Promise<void> {
-  for (const end = Date.now() + 20_000; !condition(); ) {
-    if (Date.now() > end) throw new Error(what());
-    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 

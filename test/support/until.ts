@@ -19,3 +19,14 @@ export async function until(what: string, holds: () => Promise<boolean> | boolea
     await delay(20);
   }
 }
+
+/** Looks until the state is as wanted. @throws Error after `timeoutMs`, with what was seen last */
+export async function untilSeen<T>(what: string, look: () => Promise<T>, fits: (seen: T) => boolean, timeoutMs = 20_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const seen = await look();
+    if (fits(seen)) return seen;
+    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(seen)}`);
+    await delay(25);
+  }
+}

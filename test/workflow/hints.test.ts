@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { describeWithLab } from '../support/lab.ts';
-import { FakeCiServer } from '../support/fakeCiServer.ts';
-import { FakeCompute } from '../support/fakeCompute.ts';
-import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
+import type { FakeCiServer } from '../support/fakeCiServer.ts';
+import type { FakeCompute } from '../support/fakeCompute.ts';
+import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { until } from '../support/until.ts';
 import { ciEventSignal } from '../../workflows/contract.ts';
 
@@ -12,17 +13,9 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
   let world: HoldfastWorld;
 
   beforeEach(async () => {
-    compute = new FakeCompute();
-    ci = new FakeCiServer();
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+    ({ compute, ci, world } = await memoryWorld(lab));
   });
   afterEach(async () => await world.close());
-
-  /** Nothing of the runner is left anywhere. */
-  function expectNothingLeft(): void {
-    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
-    expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
-  }
 
   test('a job event makes a silent pod busy; events about others and late ones change nothing', async () => {
     compute.probes = false;
@@ -37,7 +30,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     await run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
     compute.end(pod, 0);
     expect(await run.result()).toMatchObject({ outcome: 'succeeded', unregisterAttempts: 0 });
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('a job that came and went within one workflow task is no idle timeout', async () => {
@@ -72,7 +65,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.muted = false;
     compute.endJob(pod);
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('with every event and signal lost, the waits’ own re-sync reaches the same end', async () => {
@@ -84,7 +77,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     ci.forget(runnerName);
     compute.end(pod, 0);
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('a registration that has not had its turn yet has not failed, however long the others take', async () => {
@@ -101,7 +94,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.start(pod);
     await run.handle.signal('cancel');
     await run.result();
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('a job that ended while no worker watched: the next one tells', async () => {
@@ -117,7 +110,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     await run.reaches('Idle again', (status) => status.phase === 'Idle');
     await run.handle.signal('cancel');
     await run.result();
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('what vanished while no worker watched is found by the next one', async () => {
@@ -131,6 +124,6 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     await run.reaches('the second runner', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod);
     await run.handle.signal('cancel');
     await run.result();
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 });

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { describeWithLab } from '../support/lab.ts';
-import { FakeCiServer } from '../support/fakeCiServer.ts';
-import { FakeCompute } from '../support/fakeCompute.ts';
-import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
+import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
+import type { FakeCiServer } from '../support/fakeCiServer.ts';
+import type { FakeCompute } from '../support/fakeCompute.ts';
+import type { HoldfastWorld, RunnerRun } from '../support/holdfastWorld.ts';
 
 await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -10,17 +11,9 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
   let world: HoldfastWorld;
 
   beforeEach(async () => {
-    compute = new FakeCompute();
-    ci = new FakeCiServer();
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+    ({ compute, ci, world } = await memoryWorld(lab));
   });
   afterEach(async () => await world.close());
-
-  /** Nothing of the runner is left anywhere. */
-  function expectNothingLeft(): void {
-    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
-    expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
-  }
 
   /** GitHub's side of an ephemeral runner's job: busy, then gone. */
   async function runJob(run: RunnerRun, pod: string): Promise<void> {
@@ -42,7 +35,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, unregisterAttempts: 0, replaced: [] });
     expect(result.phases.map((entry) => entry.phase)).toEqual(['Provisioning', 'Idle', 'Busy', 'TearingDown', 'Gone']);
     expect(ci.calls.map((call) => call.method)).toEqual(['register']);
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('a pod that does not tell: the CI server is asked until the runner is online, and its own removal is believed', async () => {
@@ -58,7 +51,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const result = await run.result();
     expect(result.outcome).toBe('succeeded');
     expect(result.phases.map((entry) => entry.phase)).toEqual(['Provisioning', 'Registering', 'Idle', 'Unregistering', 'TearingDown', 'Gone']);
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('a static runner serves many jobs, and is drained while busy: asked again until its job has ended', async () => {
@@ -82,7 +75,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const result = await run.result();
     expect(result.outcome).toBe('succeeded');
     expect(result.unregisterAttempts).toBeGreaterThanOrEqual(3);
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('cancel stop while busy: unregister is tried, then the pod is stopped gracefully, and the registration handed on', async () => {
@@ -132,7 +125,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.handle.cancel();
     await expect(run.result()).rejects.toThrow('Workflow execution cancelled');
     expect((await run.handle.describe()).status.name).toBe('CANCELLED');
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('a pod that vanishes while idle is replaced under a new name, and the old registration removed', async () => {
@@ -147,7 +140,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: result.runnerName }] });
     expect(result.runnerName).not.toBe(lost);
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test.each([
@@ -182,7 +175,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.reaches('Idle', (status) => status.phase === 'Idle');
     compute.end(pod, code, more);
     expect(await run.result()).toMatchObject({ ...expected, attempt: 1 });
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test.each([
@@ -194,7 +187,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start({ timeouts });
     compute.change(await run.pod(), { ...fields, ...(cause === 'never_registered' ? { startedAt: new Date().toISOString() } : {}) });
     expect(await run.result()).toMatchObject({ outcome: 'errored', cause });
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('the job timeout ends a runner by graceful stop; extendDeadline moves it', async () => {
@@ -221,7 +214,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.handle.signal('cancel');
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(Date.now() - before).toBeLessThan(20_000);
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('a runner evicted in the middle of its job that exits with 0 has not removed itself', async () => {
@@ -233,14 +226,14 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.reaches('Busy', (status) => status.phase === 'Busy');
     compute.end(pod, 0, { terminating: true, disruption: 'EvictionByEvictionAPI' });
     expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'evicted', runnerName });
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('an idle timeout drains the runner', async () => {
     const run = await world.start({ timeouts: { idle: '200ms' } });
     compute.start(await run.pod());
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'idle_timeout' });
-    expectNothingLeft();
+    expectNothingLeft({ compute, ci });
   });
 
   test('bad input fails at once and names every field', async () => {

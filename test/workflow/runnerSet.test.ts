@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { describeWithLab } from '../support/lab.ts';
-import { FakeCiServer } from '../support/fakeCiServer.ts';
-import { FakeCompute } from '../support/fakeCompute.ts';
-import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { memoryWorld } from '../support/memoryWorld.ts';
+import type { FakeCiServer } from '../support/fakeCiServer.ts';
+import type { FakeCompute } from '../support/fakeCompute.ts';
+import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import type { RunnerSetInput, SetRunnerStatus } from '../../workflows/setContract.ts';
 
@@ -13,9 +14,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   let neverOnline: NodeJS.Timeout | undefined;
 
   beforeEach(async () => {
-    compute = new FakeCompute();
-    ci = new FakeCiServer();
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+    ({ compute, ci, world } = await memoryWorld(lab));
   });
   afterEach(async () => {
     clearInterval(neverOnline);

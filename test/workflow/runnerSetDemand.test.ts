@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { CiJob, CiJobs, Scope } from '../../activities/ports.ts';
 import { describeWithLab } from '../support/lab.ts';
+import { memoryWorld } from '../support/memoryWorld.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
-import { FakeCompute } from '../support/fakeCompute.ts';
-import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import type { FakeCompute } from '../support/fakeCompute.ts';
+import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 import { SET_COVER_MEMO, type JobEvent, type RunnerSetInput, type SetRunnerStatus } from '../../workflows/setContract.ts';
@@ -31,9 +32,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
   let world: HoldfastWorld;
 
   beforeEach(async () => {
-    compute = new FakeCompute();
-    ci = new ListingCiServer();
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+    ({ compute, ci, world } = await memoryWorld(lab, new ListingCiServer()));
   });
   afterEach(async () => await world.close());
 

@@ -3,9 +3,10 @@ import type { History } from '../replay/historyJson.ts';
 import { Worker } from '@temporalio/worker';
 import { workflowsPath } from '../../worker/plugin.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { FakeCiServer } from '../support/fakeCiServer.ts';
-import { FakeCompute } from '../support/fakeCompute.ts';
-import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { memoryWorld } from '../support/memoryWorld.ts';
+import type { FakeCiServer } from '../support/fakeCiServer.ts';
+import type { FakeCompute } from '../support/fakeCompute.ts';
+import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { randomOf, randomSeed } from '../support/random.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
@@ -35,9 +36,7 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
   let world: HoldfastWorld;
 
   beforeEach(async () => {
-    compute = new FakeCompute();
-    ci = new FakeCiServer();
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+    ({ compute, ci, world } = await memoryWorld(lab));
   });
   afterEach(async () => await world.close());
 

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CiServerError } from '../../activities/ports.ts';
-import { busy, FakeCiServer } from '../support/fakeCiServer.ts';
-import { FakeCompute } from '../support/fakeCompute.ts';
-import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
+import { busy, type FakeCiServer } from '../support/fakeCiServer.ts';
+import type { FakeCompute } from '../support/fakeCompute.ts';
+import type { HoldfastWorld, RunnerRun } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
+import { memoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
 import type { RunnerInput } from '../../workflows/contract.ts';
 
@@ -17,9 +18,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
   let runnerName: string;
 
   beforeEach(async () => {
-    compute = new FakeCompute();
-    ci = new FakeCiServer();
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+    ({ compute, ci, world } = await memoryWorld(lab));
   });
   afterEach(async () => await world.close());
 
