@@ -64,6 +64,8 @@ class Unregistration {
   #settled = false;
   #idleConfirmed = false;
   #removedAlive = false;
+  /** A removal was asked for while the runner lived, and its answer is not known. */
+  #unanswered = false;
   #patienceOver = false;
   #looked = false;
   #tornDown = false;
@@ -171,9 +173,11 @@ class Unregistration {
       if (runnerId !== undefined) runner.id = runnerId;
       this.#tornDown = pod === 'gone';
       if (this.#tornDown) life.pass('TearingDown');
-      this.#heard(answer, facts);
-      if (answer === 'absent' && retried === true) this.#removal = 'gone';
-    } else if (called.kind === 'failed') {
+      this.#heard(answer, facts, retried === true);
+    } else {
+      this.#unanswered ||= !facts.ended;
+    }
+    if (called.kind === 'failed') {
       if (facts.ended) {
         // The CI server does not say: that must not hold up the end of this life.
         await tearDown(life);
@@ -181,18 +185,22 @@ class Unregistration {
       }
       // No failure is a reason to touch a runner that lives.
       await this.#pause(spec.intervals.credentialsRetryMs, facts, `unregistration failed (${called.type}): again soon`);
-    } else if (!this.#changed(facts)) {
+    } else if (called.kind === 'interrupted' && !this.#changed(facts)) {
       // Nothing new, and no answer: a stop does not wait any longer for the CI server.
       this.#patienceOver = true;
     }
     return undefined;
   }
 
-  #heard(answer: RemovalAnswer, facts: UnregistrationFacts): void {
+  #heard(answer: RemovalAnswer, facts: UnregistrationFacts, retried: boolean): void {
     const { runner } = this.#life;
+    const perhapsByUs = answer === 'absent' && (retried || this.#unanswered);
     this.#answer = answer;
-    this.#removal = answer;
-    if (answer === 'removed' && !facts.ended) this.#removedAlive = true;
+    this.#removal = perhapsByUs ? 'gone' : answer;
+    // An ephemeral runner removes itself after its job.
+    const selfRemoved = facts.ephemeral && facts.sawJob;
+    const whileItLived = !facts.ended || this.#unanswered;
+    if ((answer === 'removed' && !facts.ended) || (perhapsByUs && whileItLived && !selfRemoved)) this.#removedAlive = true;
     if (answer === 'removed' || (answer === 'absent' && (facts.ended || facts.heldId))) this.#provenAt = Date.now();
     // It came online and took a job after all.
     if (answer === 'busy' && !facts.ended) Object.assign(runner, { online: true, sawJob: true });

@@ -49,6 +49,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
   }
 
   const removals = () => ci.count('remove');
+  const calledOff = async (): Promise<boolean> => ((await run.handle.fetchHistory()).events ?? []).some(({ activityTaskCancelRequestedEventAttributes: off }) => off !== null && off !== undefined);
 
   test('row 2: an ephemeral runner that ended its job with 0 has removed itself: no call', async () => {
     await busyRunner();
@@ -189,7 +190,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     await drain();
     await until('a DELETE under way', () => removals() === 1);
     compute.startJob(pod);
-    await until('it called off', async () => ((await run.handle.fetchHistory()).events ?? []).some(({ activityTaskCancelRequestedEventAttributes: off }) => off !== null && off !== undefined));
+    await until('it called off', async () => await calledOff());
     answer();
     await until('it asked again', () => removals() > 2);
     expect(compute.deletions).toEqual([]);
@@ -199,6 +200,20 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(result).toMatchObject({ outcome: 'succeeded' });
     expect(result.deregistration).toBeUndefined();
     expect(compute.deletions.filter(({ underJob }) => underJob)).toEqual([]);
+  });
+
+  test('row 4a: the answer of the removal is lost, and the runner leaves because of it: it was drained, whatever its status', async () => {
+    await idleRunner({ ephemeral: false });
+    let lose = (_error: Error): void => undefined;
+    ci.removalHeld = new Promise((_resolve, reject) => (lose = reject));
+    await drain();
+    await until('a DELETE under way', () => removals() === 1);
+    ci.forget(runnerName);
+    compute.end(pod, 1);
+    await until('it called off', async () => await calledOff());
+    ci.removalHeld = undefined;
+    lose(new Error('connection lost'));
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
   });
 
   test('row 8: ended but still busy there: the compute goes at once, the registration is handed on and removed later', async () => {
