@@ -67,11 +67,15 @@ export class SetRun {
     return await this.reaches(JSON.stringify(counts), ({ runners }) => states.every((state) => runners.filter((one) => one.state === state).length === (counts[state] ?? 0)));
   }
 
-  /** Starts the containers of all pods that wait for it. @returns how many there were */
+  /** Starts the containers of all pods that wait for it; what has a token registers itself as it starts. @returns how many there were */
   bringUp(): number {
     const mine = runnerWorkflowId(this.name, '');
     const waiting = [...this.#stage.compute.pods.values()].filter((pod) => pod.workflowId.startsWith(mine) && pod.startedAt === undefined && !pod.ended);
-    for (const pod of waiting) this.#stage.compute.start(pod.name);
+    for (const { name } of waiting) {
+      const { runnerId, runnerName } = this.#stage.compute.secrets.get(name) ?? {};
+      if (runnerId === undefined && runnerName !== undefined) this.#stage.ci.connect(runnerName);
+      this.#stage.compute.start(name);
+    }
     return waiting.length;
   }
 

@@ -10,7 +10,7 @@ import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { randomOf, randomSeed } from '../support/random.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
-import type { JobEvent, SetRunnerStatus } from '../../workflows/setContract.ts';
+import type { JobEvent } from '../../workflows/setContract.ts';
 
 const SETS = 20;
 const STEPS = 12;
@@ -48,7 +48,6 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
     readonly #queue: number[] = [];
     readonly #mail: JobEvent[] = [];
     readonly #running = new Map<string, number>();
-    readonly #registered = new Set<string>();
     jobs = 0;
 
     constructor(set: SetRun, ephemeral: boolean, random: (below: number) => number) {
@@ -101,20 +100,8 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
       if (count > 0) await this.set.tell(...events, ...again);
     }
 
-    /** A static runner registers itself when it comes up, once. */
-    register(runners: readonly SetRunnerStatus[]): void {
-      if (this.ephemeral) return;
-      const up = new Set(this.#pods().map(({ workflowId }) => workflowId));
-      for (const { workflowId, runnerName } of runners) {
-        if (runnerName === undefined || !up.has(workflowId) || this.#registered.has(workflowId)) continue;
-        this.#registered.add(workflowId);
-        ci.connect(runnerName);
-      }
-    }
-
     async step(): Promise<void> {
       const { runners } = await this.set.status();
-      this.register(runners);
       const some = runners[this.#random(Math.max(1, runners.length))];
       const { handle } = this.set;
       const choice = this.#random(12);
@@ -141,9 +128,8 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
           this.takeJob();
           this.finishJob();
           await this.deliver();
-          const { jobs, runners } = await this.set.status();
-          this.register(runners);
-          return this.#queue.length === 0 && this.#running.size === 0 && this.#mail.length === 0 && jobs.completedTotal === this.jobs;
+          const { jobs } = await this.set.status();
+              return this.#queue.length === 0 && this.#running.size === 0 && this.#mail.length === 0 && jobs.completedTotal === this.jobs;
         },
         () => JSON.stringify({ queue: this.#queue, mail: this.#mail, running: [...this.#running], pods: this.#pods() }),
         120_000,
