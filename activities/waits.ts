@@ -65,7 +65,9 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   };
 
   shortWaits?.open(({ taskToken, podName, result }) => {
-    queue.add(`answer that waited for ${podName}`, async () => void (await completer.answer(taskToken, result)));
+    queue.add(`answer that waited for ${podName}`, async () => {
+      if (!(await completer.answer(taskToken, result))) logger.warn({ pod: podName }, 'nobody waited for an answer that was held back: its activity had timed out, and is tried again');
+    });
   });
 
   const listener: PodListener = {
