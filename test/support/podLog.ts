@@ -66,11 +66,6 @@ export class PodLog {
   }
 }
 
-/** Sends signals to the first process of a container, from inside it, as `kubectl exec` would; a moment apart, since pending ones have no order. */
-export async function signalFromInside(namespace: TestNamespace, pod: string, signals: readonly string[]): Promise<void> {
-  await inContainer(namespace, pod, signals.map((signal) => `kill -${signal} 1`).join('; sleep 0.1; '));
-}
-
 /** Runs a script in a container, as `kubectl exec` would. */
 export async function inContainer({ kubeConfig, name }: TestNamespace, pod: string, script: string): Promise<void> {
   const socket = await new Exec(kubeConfig).exec(name, pod, 'runner', ['sh', '-c', script], new PassThrough(), new PassThrough(), null, false);
