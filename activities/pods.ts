@@ -91,8 +91,13 @@ export async function awaitNodeReleased({ compute }: ActivityPorts, { node }: { 
 }
 
 export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<'gone' | 'terminating'> {
-  const { state, lookOut } = await takeDown(ports, input);
-  return answerSoon(ports.shortWaits, lookOut, (pod) => (pod?.gone === true ? 'gone' : state), input.goneWithinMs);
+  const takenDown = await takeDown(ports, input);
+  return answerSoon(ports.shortWaits, takenDown.lookOut, (pod) => stateAfter(takenDown, pod), input.goneWithinMs);
+}
+
+/** How the pod is by now. @param seen - as it was last seen since the deletion */
+export function stateAfter({ state }: TakenDown, seen: PodView | undefined): TakenDown['state'] {
+  return seen?.gone === true ? 'gone' : state;
 }
 
 /** Deletes the pod and the Secret. */

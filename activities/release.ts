@@ -2,7 +2,7 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { toFailure } from './failures.ts';
 import { lastTry } from './lastTry.ts';
 import { withHeartbeats } from './heartbeats.ts';
-import { takeDown, type TakenDown, type TearDownInput } from './pods.ts';
+import { stateAfter, takeDown, type TakenDown, type TearDownInput } from './pods.ts';
 import { answerSoon } from './shortWaits.ts';
 import { runnerName } from './compute/naming.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type RunnerIdentity, type Scope } from './ports.ts';
@@ -52,7 +52,7 @@ export async function release(ports: ActivityPorts, input: ReleaseInput): Promis
   const key = `${input.credential}/${input.scope.name}/${named.name}`;
   const { released, takenDown } = await releaseAndTakeDown(ports, named, input, key);
   if (takenDown === undefined) return released;
-  return answerSoon(ports.shortWaits, takenDown.lookOut, (pod) => ({ ...released, pod: pod?.gone === true ? 'gone' : takenDown.state }), input.tearDown?.goneWithinMs);
+  return answerSoon(ports.shortWaits, takenDown.lookOut, (pod) => ({ ...released, pod: stateAfter(takenDown, pod) }), input.tearDown?.goneWithinMs);
 }
 
 async function releaseAndTakeDown(ports: ActivityPorts, named: Named, input: ReleaseInput, key: string): Promise<{ released: Released; takenDown: TakenDown | undefined }> {

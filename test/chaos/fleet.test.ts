@@ -26,7 +26,7 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
   const jobOf = ({ id }: { id: number }): SimulatedJob | undefined => fleet.world.simulator.job(id);
 
   test('200 jobs by webhooks of which a tenth is lost, a tenth doubled, half shuffled; both workers killed twice: every job runs once, nothing is left', async () => {
-    const { simulator, client, taskQueue } = fleet.world;
+    const { simulator } = fleet.world;
     const set = await fleet.startSet({
       minIdle: MIN_IDLE,
       max: 40,
@@ -70,9 +70,9 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
     expect({ lost: hits[lost.id], doubled: hits[doubled.id] }).toEqual({ lost: atLeast(30), doubled: atLeast(30) });
 
     expect((await set.end()).jobs).toMatchObject({ queued: 0, assigned: 0 });
-    await fleet.until('nothing to be left', async () => (await fleet.world.leftovers()).length === 0);
+    await fleet.leavesNothing();
     // No runner has failed, and none was started anew in its life.
-    expect((await client.workflow.count(`TaskQueue = '${taskQueue}' AND ExecutionStatus != 'Completed' AND ExecutionStatus != 'ContinuedAsNew'`)).count).toBe(0);
+    expect(await fleet.notCompleted()).toBe(0);
   }, 600_000);
 
   test('rollout under jobs: no busy runner is touched, and the old generation is dropped after its last job', async () => {
@@ -133,7 +133,7 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
     }
 
     for (const set of both) expect((await set.end()).jobs).toMatchObject({ queued: 0, assigned: 0 });
-    await fleet.until('nothing to be left', async () => (await fleet.world.leftovers()).length === 0);
+    await fleet.leavesNothing();
   }, 300_000);
 });
 

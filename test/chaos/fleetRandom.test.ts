@@ -82,8 +82,7 @@ await describeWithLab('fleets under random hands', { temporal: true, nodes: 'kwo
       await set.reaches('one idle runner of its template', ({ runners, generation, jobs: { queued, assigned } }) => queued + assigned === 0 && runners.map((runner) => `${runner.state} ${runner.generation}`).join() === `idle ${generation}`);
     }
     await Promise.all(lives.map(async ({ set }) => await set.end()));
-    await fleet.until('nothing to be left', async () => (await fleet.world.leftovers()).length === 0);
-    const { client, taskQueue } = fleet.world;
-    expect((await client.workflow.count(`TaskQueue = '${taskQueue}' AND ExecutionStatus != 'Completed' AND ExecutionStatus != 'ContinuedAsNew'`)).count).toBe(0);
+    await fleet.leavesNothing();
+    expect(await fleet.notCompleted()).toBe(0);
   }, 600_000);
 });

@@ -81,6 +81,17 @@ export class FleetWorld {
     this.#agent.check();
   }
 
+  /** Awaits that nothing of any runner is left. */
+  async leavesNothing(): Promise<void> {
+    await this.until('nothing to be left', async () => (await this.world.leftovers()).length === 0);
+  }
+
+  /** How many workflows have ended otherwise than by completing, or go on. */
+  async notCompleted(): Promise<number> {
+    const { client, taskQueue } = this.world;
+    return (await client.workflow.count(`TaskQueue = '${taskQueue}' AND ExecutionStatus != 'Completed' AND ExecutionStatus != 'ContinuedAsNew'`)).count;
+  }
+
   async close(): Promise<void> {
     await this.world.close();
     await this.#agent.stop();

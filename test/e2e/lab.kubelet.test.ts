@@ -42,13 +42,14 @@ await describeWithLab('lab with a real kubelet', { nodes: 'kubelet' }, (lab) => 
 
   test('the Eviction API sets DisruptionTarget, and the container ends by its own trap', async () => {
     await namespace.createPod('evicted', { command: TRAP }, { terminationGracePeriodSeconds: 20 });
-    await namespace.keepPod('evicted');
+    // A finalizer keeps the object, so that its last status can be read.
+    await namespace.core.patchNamespacedPod({ namespace: namespace.name, name: 'evicted', body: [{ op: 'add', path: '/metadata/finalizers', value: ['holdfast.test/keep'] }] });
     await namespace.waitForPod('evicted', isRunning);
     await namespace.core.createNamespacedPodEviction({ namespace: namespace.name, name: 'evicted', body: { metadata: { name: 'evicted', namespace: namespace.name } } });
     const pod = await namespace.waitForPod('evicted', hasEnded);
     expect(pod.status?.conditions).toContainEqual(expect.objectContaining({ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' }));
     expect(terminated(pod)).toMatchObject({ exitCode: 3 });
-    await namespace.letPodGo('evicted');
+    await namespace.core.patchNamespacedPod({ namespace: namespace.name, name: 'evicted', body: [{ op: 'remove', path: '/metadata/finalizers' }] });
     await namespace.waitUntilGone('evicted');
   });
 

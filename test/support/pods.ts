@@ -12,14 +12,9 @@ export interface TestNamespace {
   waitForPod(name: string, wanted: (pod: V1Pod) => boolean, withinMs?: number): Promise<V1Pod>;
   /** Waits until the pod's object is gone. */
   waitUntilGone(name: string, withinMs?: number): Promise<void>;
-  /** Keeps the pod's object, and with it its log, after its end: until {@link TestNamespace.letPodGo}. */
-  keepPod(name: string): Promise<void>;
-  letPodGo(name: string): Promise<void>;
   log(name: string): Promise<string>;
   remove(): Promise<void>;
 }
-
-const KEEPING = ['holdfast.test/keep'];
 
 let counter = 0;
 
@@ -37,7 +32,6 @@ export async function createTestNamespace(kubeconfig: string, prefix: string): P
     `the default service account of ${name}`,
   );
   const read = (pod: string): Promise<V1Pod> => core.readNamespacedPod({ namespace: name, name: pod });
-  const patch = async (pod: string, body: object[]): Promise<void> => void (await core.patchNamespacedPod({ namespace: name, name: pod, body }));
   return {
     name,
     core,
@@ -51,8 +45,6 @@ export async function createTestNamespace(kubeconfig: string, prefix: string): P
         },
       }),
     waitForPod: async (pod, wanted, withinMs = 30_000) => (await waitFor(() => read(pod), (found) => found !== undefined && wanted(found), withinMs, `pod ${pod}`)) as V1Pod,
-    keepPod: async (pod) => await patch(pod, [{ op: 'add', path: '/metadata/finalizers', value: KEEPING }]),
-    letPodGo: async (pod) => await patch(pod, [{ op: 'remove', path: '/metadata/finalizers' }]),
     waitUntilGone: async (pod, withinMs = 30_000) => {
       await waitFor(() => read(pod), (found) => found === undefined, withinMs, `the end of pod ${pod}`);
     },
