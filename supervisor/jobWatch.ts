@@ -11,11 +11,16 @@ const REPORT_MS = 5000;
 export class JobWatch {
   state: JobState = NO_JOB_YET;
   readonly #ended: () => void;
+  readonly #changed: () => void;
   #settle: NodeJS.Timeout | undefined;
 
-  /** @param ended the job is over and reported, and no other has started since */
-  constructor(ended: () => void) {
+  /**
+   * @param ended the job is over and reported, and no other has started since
+   * @param changed {@link state} is another one
+   */
+  constructor(ended: () => void, changed: () => void) {
     this.#ended = ended;
+    this.#changed = changed;
   }
 
   /** Passes the runner's output on, byte for byte and no faster than it is taken. @returns when everybody has closed it, and all is written */
@@ -33,6 +38,7 @@ export class JobWatch {
 
   tell(sign: JobSign): void {
     this.state = jobStateAfter(this.state, sign);
+    this.#changed();
     if (this.state.busy) clearTimeout(this.#settle);
     // The hook alone does not tell that the job is reported: a runner that is drained then ends by itself, or at the drain's timeout.
     else if (sign === 'logEnded') this.#settle = setTimeout(this.#ended, REPORT_MS);

@@ -17,7 +17,7 @@ import { markerText, writeMarker, writeTerminationMessage } from './marker.ts';
 import type { Options } from './options.ts';
 import { Output } from './output.ts';
 import { Pending } from './pending.ts';
-import { serveProbes } from './probes.ts';
+import { type Probes, serveProbes } from './probes.ts';
 import { StopReasonFiles } from './stopReasonFiles.ts';
 import { temporaryFolder } from './temporaryFolder.ts';
 import { Timers } from './timers.ts';
@@ -39,10 +39,14 @@ export class Supervisor {
   readonly #id = `${process.pid}-${Date.now()}-${Math.random()}`;
   readonly #processes: CommandProcesses;
   readonly #timers = new Timers((name) => this.#happened({ kind: 'timer', name }));
-  readonly #job = new JobWatch(() => this.#happened({ kind: 'jobEnded' }));
+  readonly #job = new JobWatch(
+    () => this.#happened({ kind: 'jobEnded' }),
+    () => this.#probes?.changed(),
+  );
   readonly #over = new AbortController();
   #state: LifecycleState = INITIAL_STATE;
   #reasons: StopReasonFiles | undefined;
+  #probes: Probes | undefined;
   #env: NodeJS.ProcessEnv = {};
   /** A folder of ours that is to go with us. */
   #temporary: string | undefined;
@@ -106,14 +110,14 @@ export class Supervisor {
     }
     if (probes === undefined) return;
     const runs = (): boolean => this.#startedAt !== null && this.#state.end === undefined;
-    const { port } = await serveProbes(
+    this.#probes = await serveProbes(
       {
         startup: () => runs() && (mode === 'command' || this.#job.state.online),
         ready: () => runs() && mode === 'github' && this.#job.state.online && !this.#job.state.busy,
       },
       probes,
     );
-    this.#log('info', `Probes listen on port ${port}`);
+    this.#log('info', `Probes listen on port ${this.#probes.port}`);
   }
 
   async #runDir(): Promise<string> {
@@ -127,6 +131,7 @@ export class Supervisor {
     const { state, actions } = step(this.#state, event, this.#options.plan);
     this.#state = state;
     for (const action of actions) this.#do(action);
+    this.#probes?.changed();
   }
 
   #do(action: SupervisorAction): void {

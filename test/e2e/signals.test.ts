@@ -146,7 +146,8 @@ const ends: Record<string, Scenario<ClusterWorld>> = {
     };
     const life = await CommandRun.start(world, 'early', [...OWN_SUPERVISOR, '--mode', 'github', '--run-dir', '/run-dir', '--', 'sh', '-c', 'echo ran'], { image: 'holdfast.test/supervisor:1', supervisor: 'image', stop: STOP, pod: { spec } });
     const { pod, log } = await life.running();
-    await until('the supervisor to take signals', () => life.processes().some(({ pid, command }) => command.includes('supervisor.mjs') && handles(pid, constants.signals.SIGTERM)));
+    // SIGHUP: the last that it takes. Node itself handles SIGTERM and SIGINT before any of our code runs, and dies of them.
+    await until('the supervisor to take signals', () => life.processes().some(({ pid, command }) => command.includes('supervisor.mjs') && handles(pid, constants.signals.SIGHUP)));
     await life.run.deletePod(pod, 12);
     expect(await life.ends()).toMatchObject({ ...LOST, exitCode: 143 });
     await log.complete();

@@ -73,7 +73,7 @@ await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernete
     const env = Object.fromEntries(runner!.env!.map(({ name: variable, value }) => [variable, value]));
     expect(env).toMatchObject({ HOLDFAST_MODE: 'command', HOLDFAST_ON_TERM: 'checkpoint', HOLDFAST_ATTEMPT: '1', HOLDFAST_STATE_DIR: '/state', HOLDFAST_CHILD_ENV_NODE_OPTIONS: '--no-warnings', PLAIN: '1' });
     expect(env).not.toHaveProperty('NODE_OPTIONS');
-    expect(runner).toMatchObject({ startupProbe: { httpGet: { path: '/startup' }, periodSeconds: 1, failureThreshold: 660 }, readinessProbe: { httpGet: { path: '/ready' }, periodSeconds: 1, failureThreshold: 1 } });
+    expect(runner).toMatchObject({ startupProbe: { httpGet: { path: '/startup?wait=900ms' }, periodSeconds: 1, failureThreshold: 660 }, readinessProbe: { httpGet: { path: '/ready?wait=900ms' }, periodSeconds: 1, failureThreshold: 1 } });
     expect(runner!.volumeMounts!.map(({ mountPath }) => mountPath).filter((path) => !path.includes('serviceaccount')).toSorted()).toEqual(['/etc/holdfast', '/holdfast', '/state']);
     expect(spec!.initContainers).toMatchObject([{ name: 'holdfast-supervisor', image: 'supervisor:1' }]);
     expect(metadata).toMatchObject({ labels: { 'holdfast.dev/workflow': ask.identity.workflowId }, annotations: { 'holdfast.dev/probes': 'command' } });

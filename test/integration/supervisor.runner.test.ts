@@ -151,6 +151,20 @@ describe('probes', () => {
     for (const socket of slow) if (!socket.closed) await once(socket, 'close'); // none is kept
   });
 
+  test('who waits for news hears of each change', async () => {
+    const { probe, tell } = await runner();
+    const hears = async (path: string, wanted: number): Promise<void> => {
+      while ((await probe(`${path}?wait=1500ms`)) !== wanted);
+    };
+    tell(LISTENING);
+    await hears('/startup', 200);
+    await hears('/ready', 200);
+    tell(STARTED);
+    await hears('/ready', 503);
+    tell(ENDED);
+    await hears('/ready', 200);
+  });
+
   test('a port that is taken: it does not start', async () => {
     const { port } = await runner();
     const second = start(['--probe-port', String(port), '--probe-host', '127.0.0.1', '--', 'true']);

@@ -23,8 +23,10 @@ const PROBE_PORT = 8078;
 /** Ports above those that anybody registers, below those that kernels hand out by themselves (32768 and up). */
 const HOST_PORTS = { from: 20_000, count: 10_000 };
 const PROBE_PERIOD_SECONDS = 1;
+/** The supervisor holds an answer that is no news back until shortly before it is asked again: what changes is known at once. */
+const PROBE_WAIT = '900ms';
 /** A node out of CPU may be slow to answer: a readiness probe that times out would call an idle runner busy. */
-const PROBE_TIMEOUT_SECONDS = 3;
+const PROBE_TIMEOUT_SECONDS = 4;
 /** The workflow gives up first: the failure of a startup probe kills the container. */
 const STARTUP_MARGIN_SECONDS = 60;
 /** In the container's own environment they would change the supervisor's Node, or its loader. */
@@ -77,7 +79,7 @@ function probesOf({ watches, oneJob }: Supervision): string {
 function supervisedRunner({ command, args, ...rest }: Partial<V1Container>, supervision: Supervision, injected: boolean, port: number): Partial<V1Container> {
   const mounts = [...(rest.volumeMounts ?? []), { name: POD_INFO_VOLUME, mountPath: POD_INFO, readOnly: true }];
   const probe = (path: string, failureThreshold: number): V1Probe => ({
-    httpGet: { path, port },
+    httpGet: { path: `${path}?wait=${PROBE_WAIT}`, port },
     periodSeconds: PROBE_PERIOD_SECONDS,
     timeoutSeconds: PROBE_TIMEOUT_SECONDS,
     failureThreshold,

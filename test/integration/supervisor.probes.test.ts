@@ -1,0 +1,84 @@
+/** Probes whose answers are held back until they are news: the server alone, in this process. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect, test } from '@jest/globals';
+import { serveProbes } from '../../supervisor/probes.ts';
+import { until } from '../support/until.ts';
+
+/** As long as the server holds an answer at most. */
+const LONG = 'wait=1h';
+
+async function probes() {
+  const state = { startup: false, ready: false };
+  let looks = 0;
+  const look = (what: keyof typeof state): boolean => {
+    looks++;
+    return state[what];
+  };
+  const server = await serveProbes({ startup: () => look('startup'), ready: () => look('ready') }, { port: 0, host: '127.0.0.1' });
+  const ask = async (pathAndQuery: string): Promise<number> => (await fetch(`http://127.0.0.1:${server.port}${pathAndQuery}`)).status;
+  /** Asks, and returns when the question has been read and not been answered. */
+  const askAndWait = async (pathAndQuery: string): Promise<{ answer: Promise<number> }> => {
+    const before = looks;
+    let answered = false;
+    const answer = ask(pathAndQuery).finally(() => (answered = true));
+    await until('the question to be read', () => looks > before);
+    expect(answered).toBe(false);
+    return { answer };
+  };
+  const set = (to: Partial<typeof state>): void => {
+    Object.assign(state, to);
+    server.changed();
+  };
+  return { port: server.port, ask, askAndWait, set };
+}
+
+test('an answer is held back until it is another one', async () => {
+  const { ask, askAndWait, set } = await probes();
+  const online = await askAndWait(`/startup?${LONG}`);
+  set({ startup: true, ready: true });
+  expect(await online.answer).toBe(200);
+  expect(await ask(`/ready?${LONG}`)).toBe(200);
+  const busy = await askAndWait(`/ready?${LONG}`);
+  set({ ready: false });
+  expect(await busy.answer).toBe(503);
+  const idle = await askAndWait(`/ready?${LONG}`);
+  set({});
+  set({ ready: true });
+  expect(await idle.answer).toBe(200);
+});
+
+test('or for as long as was asked for, or for 1.5 s', async () => {
+  const { ask } = await probes();
+  for (const { wait, leastMs } of [{ wait: '300ms', leastMs: 290 }, { wait: '1h', leastMs: 1_490 }]) {
+    const startMs = performance.now();
+    expect(await ask(`/startup?wait=${wait}`)).toBe(503);
+    expect(performance.now() - startMs).toBeGreaterThan(leastMs);
+  }
+});
+
+test('who asks for no wait, or for none that there is, does not wait', async () => {
+  const { ask, askAndWait, set } = await probes();
+  set({ ready: true });
+  expect(await ask(`/ready?${LONG}`)).toBe(200);
+  const order: string[] = [];
+  const { answer } = await askAndWait(`/ready?${LONG}`);
+  const paths = ['/ready', '/ready?wait=0', '/ready?wait=', '/ready?wait=soon', '/ready?wait=-1s', '/ready?waiter=1h', '/live'];
+  await Promise.all([answer.then(() => order.push('held')), ...paths.map(async (path) => await ask(path).then(() => order.push('at once')))]);
+  expect(order).toEqual([...paths.map(() => 'at once'), 'held']);
+});
+
+test('one that is held back is given, not dropped, when others take the connections', async () => {
+  const { port, ask, askAndWait, set } = await probes();
+  set({ ready: true });
+  expect(await ask(`/ready?${LONG}`)).toBe(200);
+  const { answer } = await askAndWait(`/ready?${LONG}`);
+  const others: Socket[] = [];
+  for (let count = 0; count < 40; count++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    others.push(socket);
+    await once(socket, 'connect');
+  }
+  expect(await answer).toBe(200);
+  for (const socket of others) socket.destroy();
+});
