@@ -43,7 +43,7 @@ export interface World {
 export const WEBHOOK_SECRET = 'bench';
 
 /** What the peers' runners needed from "the pod runs" to "registered", too. */
-const STARTUP_MS = 300;
+export const STARTUP_MS = 300;
 
 /** Brings everything up, runs the benchmark, and takes everything down again, whatever comes. */
 export async function inWorld<T>(options: WorldOptions, run: (world: World) => Promise<T>): Promise<T> {

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import { setWorkflowId } from '../../workflows/setContract.ts';
 import { workflowIdOfRunner } from '../../workflows/setRunnerNames.ts';
 import type { SimulatedJob } from '../../simulator/types.ts';
 import type { FigureInfo, Figures, Measured, WorldBenchmark } from '../benchmark.ts';
 import { deliver, queuedDeliveries } from '../deliveries.ts';
-import { ORGANIZATION, REPOSITORY, countClosed } from '../runners.ts';
+import { REPOSITORY, countClosed } from '../runners.ts';
+import { startSet, statusOf } from '../sets.ts';
 import { percentile, round } from '../statistics.ts';
 import { WEBHOOK_SECRET, type World } from '../world.ts';
 
@@ -62,19 +63,6 @@ function rateFigures(): Record<string, FigureInfo> {
     figures[`rates.${rate}.reachedPerSecond`] = { unit: '/s', what: 'runners that came online, from the first to the last' };
   }
   return figures;
-}
-
-/** @returns the name of a set whose label is its name */
-async function startSet({ client, taskQueue }: World, suffix: string, more: Partial<RunnerSetInput>): Promise<string> {
-  const name = `${taskQueue}-${suffix}`;
-  const input: RunnerSetInput = { name, template: { organization: ORGANIZATION, labels: ['self-hosted', name] }, ...more };
-  await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
-  await statusOf(client, name); // it is listed with what it covers
-  return name;
-}
-
-async function statusOf(client: World['client'], name: string): Promise<RunnerSetStatus> {
-  return await client.workflow.getHandle(setWorkflowId(name)).query(setStatusQuery);
 }
 
 /** Queues jobs at that pace, and waits until all are over and the set is at rest. */

@@ -1,5 +1,6 @@
 import type { Benchmark } from '../benchmark.ts';
 import { churn } from './churn.ts';
+import { events } from './events.ts';
 import { finish } from './finish.ts';
 import { fleet } from './fleet.ts';
 import { lifecycle } from './lifecycle.ts';
@@ -9,4 +10,4 @@ import { supervisor } from './supervisor.ts';
 import { waiting } from './waiting.ts';
 
 /** All benchmarks, in the order in which they are listed. */
-export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, recovery, supervisor];
+export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, events, recovery, supervisor];

@@ -11,10 +11,10 @@ describe('the figures of the benchmarks', () => {
   // Programs read them: a new key is fine, a changed one is not.
   test.each([
     ['lifecycle', ['events', 'bytes', 'githubRequests', 'kubernetesRequests']],
-    ['scaleup', ['runners', 'perSecond', 'createdP95Ms', 'onlineP95Ms']],
-    ['finish', ['runners', 'p50Ms', 'p95Ms', 'p99Ms', 'perSecond']],
+    ['scaleup', ['runners', 'perSecond', 'createdP95Ms', 'onlineP95Ms', 'floor.perSecond', 'floor.share']],
+    ['finish', ['runners', 'p50Ms', 'p95Ms', 'p99Ms', 'perSecond', 'floor.p95Ms', 'floor.times']],
     ['waiting', ['runners', 'workerRssMiB', 'workerCpuPercent']],
-    ['churn', ['jobs', 'jobsPerSecond', 'goneP95Ms', 'replacementP95Ms']],
+    ['churn', ['jobs', 'jobsPerSecond', 'goneP95Ms', 'replacementP95Ms', 'floor.jobsPerSecond', 'floor.goneP95Ms', 'floor.replacementP95Ms', 'floor.share']],
     [
       'fleet',
       [
@@ -22,6 +22,7 @@ describe('the figures of the benchmarks', () => {
         ...['deliveries', 'perSecond', 'p50Ms', 'p95Ms', 'p99Ms'].map((key) => `webhook.${key}`),
       ],
     ],
+    ['events', ['events', 'perSecond', 'runs', 'longestHistory', 'carriedKiB', 'earlyRssMiB', 'lateRssMiB']],
     ['recovery', ['runners', 'seconds']],
     [
       'supervisor',

@@ -1,0 +1,71 @@
+/**
+ * The floor: what the same pods take on the same machine in the same run, made and deleted by a bare script, without Temporal, worker,
+ * Secrets and CI server. Machines differ, and the same one from hour to hour; what a figure is of its floor does not, or less.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { BarePods } from './barePods.ts';
+import { mapConcurrently } from './concurrency.ts';
+import { percentile, round } from './statistics.ts';
+import { STARTUP_MS } from './world.ts';
+
+/** As many create calls under way as workflow starts in the measured run. */
+const CONCURRENCY = 16;
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/** @returns pods a second that are up: running, and as long again as a runner takes to start */
+export async function floorOfScaleup(pods: BarePods, count: number): Promise<number> {
+  const startedAt = Date.now();
+  const created = await mapConcurrently(numbers(count), count, async () => await pods.create().then(() => Date.now()));
+  return round(count / ((Math.max(...created) + STARTUP_MS - startedAt) / 1_000), 1);
+}
+
+/** @returns containers that end together → their pods gone, p95 in ms */
+export async function floorOfFinish(pods: BarePods, count: number): Promise<number> {
+  const names = await mapConcurrently(numbers(count), CONCURRENCY, async () => await pods.create());
+  const startedAt = Date.now();
+  const took = await Promise.all(
+    names.map(async (name) => {
+      await pods.end(name);
+      await pods.remove(name);
+      return Date.now() - startedAt;
+    }),
+  );
+  return percentile(took, 0.95);
+}
+
+export interface ChurnFloor {
+  readonly jobsPerSecond: number;
+  readonly goneP95Ms: number;
+  readonly replacementP95Ms: number;
+}
+
+/** As many pods kept up while the jobs are worked off, each pod for one. */
+export async function floorOfChurn(pods: BarePods, count: number, jobs: number, jobMs: number): Promise<ChurnFloor> {
+  const gone: number[] = [];
+  const replaced: number[] = [];
+  const first = await mapConcurrently(numbers(count), CONCURRENCY, async () => await pods.create());
+  await delay(STARTUP_MS);
+  const startedAt = Date.now();
+  let left = jobs;
+  let lastFinishedAt = startedAt;
+  const place = async (pod: string): Promise<void> => {
+    for (let name = pod; left > 0; ) {
+      left--;
+      await delay(jobMs);
+      const finishedAt = (lastFinishedAt = Date.now());
+      await pods.end(name);
+      const [next] = await Promise.all([
+        pods.create().then(async (created) => {
+          await delay(STARTUP_MS);
+          replaced.push(Date.now() - finishedAt);
+          return created;
+        }),
+        pods.remove(name).then(() => gone.push(Date.now() - finishedAt)),
+      ]);
+      name = next;
+    }
+  };
+  await Promise.all(first.map(place));
+  return { jobsPerSecond: round(jobs / ((lastFinishedAt - startedAt) / 1_000), 1), goneP95Ms: percentile(gone, 0.95), replacementP95Ms: percentile(replaced, 0.95) };
+}
