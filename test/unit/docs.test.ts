@@ -58,6 +58,7 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
       HOLDFAST_BENCH_DIR: 'bench/main.ts',
       HOLDFAST_BENCH_WINDOW: 'bench/benchmarks/waiting.ts',
+      HOLDFAST_BENCH_RESYNC: 'bench/benchmarks/waiting.ts',
       HOLDFAST_LAB_DIR: 'lab/main.ts',
     };
     for (const [name, file] of Object.entries(others)) if (read(file).includes(name)) known.add(name);
