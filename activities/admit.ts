@@ -9,16 +9,23 @@ import type { RunnerSpec } from '../workflows/input.ts';
 import { parseRunnerInput } from '../workflows/input.ts';
 import { podOf } from '../workflows/podOf.ts';
 import type { InputError, Parsed } from '../workflows/inputFields.ts';
+import { runnerHash } from './compute/naming.ts';
 import { FAILURE_TYPES, failure } from './failures.ts';
 import { UnknownCredentialError, type ActivityPorts } from './ports.ts';
 
+export interface AdmitRunnerInput {
+  readonly input: unknown;
+  readonly workflowId: string;
+  readonly firstRunId: string;
+}
+
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
-export function admitRunner(ports: ActivityPorts, { input, workflowId }: { input: unknown; workflowId: string }): RunnerSpec {
+export function admitRunner(ports: ActivityPorts, { input, workflowId, firstRunId }: AdmitRunnerInput): RunnerSpec {
   const parsed = parseRunnerInput(input, workflowId, ports.timeoutPolicy);
   const spec = admit(ports, parsed, parsed.ok && parsed.spec.scope !== undefined);
   const faults = ports.compute.faults(podOf(spec));
   if (faults.length > 0) throw invalid(faults.map((message) => ({ field: '', message })));
-  return spec;
+  return { ...spec, nameHash: runnerHash({ workflowId, firstRunId }) };
 }
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */

@@ -1,7 +1,7 @@
 /** Everything workflows may ask of the world, built from the ports. */
 import type { DeregistrationSpec } from '../workflows/deregistrationInput.ts';
 import type { RunnerSpec } from '../workflows/input.ts';
-import { admitDeregistration, admitRunner } from './admit.ts';
+import { admitDeregistration, admitRunner, type AdmitRunnerInput } from './admit.ts';
 import { awaitNodeReleased, awaitPod, deleteClaims, observePod, stopPod, tearDown, type AwaitPodInput, type DeleteClaimsInput, type PodInput, type StopPodInput, type TearDownInput } from './pods.ts';
 import type { ActivityPorts, PodView } from './ports.ts';
 import { lookUpRunner, type LookUpInput, type Sighting } from './lookUp.ts';
@@ -12,7 +12,7 @@ import { createSetActivities, type SetActivities, type SetPorts } from './sets/i
 /** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface HoldfastActivities extends SetActivities {
   /** Checks and completes the input of a runner; asks nobody. A local activity. */
-  admitRunner(input: { input: unknown; workflowId: string }): Promise<RunnerSpec>;
+  admitRunner(input: AdmitRunnerInput): Promise<RunnerSpec>;
   /** Checks and completes the input of a deregistration; asks nobody. A local activity. */
   admitDeregistration(input: { input: unknown }): Promise<DeregistrationSpec>;
   /** Registers the runner, stores the registration in its Secret and creates its pod, in one. */

@@ -14,6 +14,8 @@ const LONGEST_HELD_BACK_MS = 10_000;
 /** A validated runner. All durations in ms. */
 export interface RunnerSpec {
   readonly name: string;
+  /** What tells its runners' names from others': known with it is each name before anything is registered. Absent until it is admitted. */
+  readonly nameHash?: string;
   /** Absent: a plain command that no CI server knows. */
   readonly scope?: Scope;
   readonly credential: string;

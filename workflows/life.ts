@@ -4,6 +4,7 @@ import type { PodView, RunnerIdentity, Scope } from '../activities/ports.ts';
 import { upgradeCancellation, type Cancellation } from './cancellation.ts';
 import { SEARCH_ATTRIBUTES, type CiEvent, type PodStateEvent, type RunnerCause, type RunnerPhase, type RunnerResult, type RunnerStatus } from './contract.ts';
 import type { RunnerSpec } from './input.ts';
+import { runnerName } from './runnerName.ts';
 
 /** What is known of the present runner of a life. */
 export interface RunnerState {
@@ -101,6 +102,15 @@ export class RunnerLife {
     return { identity: { workflowId, firstRunId, attempt }, online: false, sawJob: false, ciBusy: false };
   }
 
+  /**
+   * By the CI server's name for it, under which its events are known: also before it is known to be registered, because a job that waited
+   * for it may start before that.
+   */
+  get #name(): string | undefined {
+    const { spec, runner } = this;
+    return runner.name ?? (spec.nameHash === undefined || spec.scope === undefined ? undefined : runnerName(spec.name, spec.nameHash, runner.identity.attempt));
+  }
+
   /** Moves to a phase: the search attribute for lists and filters, the details for the one who looks. */
   enter(phase: RunnerPhase, more: { outcome?: string; cause?: RunnerCause } = {}): void {
     if (phase === this.#phase) return;
@@ -117,7 +127,7 @@ export class RunnerLife {
 
   #publish(first: boolean, more: { outcome?: string; cause?: RunnerCause }): void {
     const { spec } = this;
-    const { name } = this.runner;
+    const name = this.#name;
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.phase, value: this.#phase },
       ...(first && spec.scope !== undefined ? [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }] : []),
@@ -159,7 +169,7 @@ export class RunnerLife {
   /** A job event from the CI server: an early hint. Events about other runners, and stale ones, change nothing. */
   onCiEvent(event: CiEvent): void {
     const { runner } = this;
-    if (event.runnerName !== undefined && event.runnerName !== runner.name) return;
+    if (event.runnerName !== undefined && event.runnerName !== this.#name) return;
     if (event.action === 'in_progress') {
       runner.ciBusy = true;
       runner.job = `${event.jobName ?? 'job'} (${event.jobId})`;

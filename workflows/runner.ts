@@ -23,7 +23,7 @@ const SHORT_LIVED_MS = 10 * 60_000;
  */
 export async function runner(input: RunnerInput, carried?: CarriedLife): Promise<RunnerResult> {
   const { workflowId, firstExecutionRunId } = workflowInfo();
-  const spec = carried?.spec ?? (await admission().admitRunner({ input, workflowId }));
+  const spec = carried?.spec ?? (await admission().admitRunner({ input, workflowId, firstRunId: firstExecutionRunId }));
   const life = new RunnerLife(spec, workflowId, firstExecutionRunId, carried);
   listen(life);
   // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.

@@ -3,12 +3,11 @@
  * activity, on whatever worker, finds what an earlier try made.
  */
 import { createHash } from 'node:crypto';
+import { runnerName as nameOfAttempt } from '../../workflows/runnerName.ts';
 import type { RunnerIdentity } from '../ports.ts';
 
 /** A pod's name is also its host name and the value of labels: a DNS-1123 label (RFC 1123) of at most 63 characters. */
 const MAX_POD_NAME = 63;
-/** GitHub refuses longer runner names. */
-const MAX_RUNNER_NAME = 64;
 const POD_HASH = 10;
 const RUNNER_HASH = 5;
 
@@ -41,13 +40,12 @@ export function claimName({ workflowId, firstRunId }: Omit<RunnerIdentity, 'atte
   return `${readable === '' ? 'runner' : readable}-${hash}-${name}`;
 }
 
-/**
- * Name of the runner at the CI server: `<base>-<5 hex digits>`, and from the second attempt on `-r<attempt>` after it, because
- * a replacement must never carry the name of the runner that it replaces. A long base is cut, so that the whole has at most
- * 64 characters.
- */
+/** Name of the runner at the CI server: {@link nameOfAttempt}. */
 export function runnerName(base: string, identity: RunnerIdentity): string {
-  const hash = sha256(`${identity.workflowId}|${identity.firstRunId}`).slice(0, RUNNER_HASH);
-  const suffix = identity.attempt > 1 ? `-${hash}-r${identity.attempt}` : `-${hash}`;
-  return base.slice(0, MAX_RUNNER_NAME - suffix.length) + suffix;
+  return nameOfAttempt(base, runnerHash(identity), identity.attempt);
+}
+
+/** 5 hex digits of the life, whichever attempt. */
+export function runnerHash({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>): string {
+  return sha256(`${workflowId}|${firstRunId}`).slice(0, RUNNER_HASH);
 }

@@ -1,4 +1,4 @@
-/** A job's start and end reach the workflow from within its pod: soon, without a webhook, and without any question to the CI server. */
+/** A job's start and end reach the workflow soon, and without any question to the CI server: from within its pod, or by the webhook. */
 import { expect } from '@jest/globals';
 import type { RunnerPhase, RunnerStatus } from '../../workflows/contract.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
@@ -66,7 +66,7 @@ async function playStatic(world: ClusterWorld): Promise<void> {
 }
 
 /** One life after the other. @param waiting - the job is there before its runner is */
-async function playEphemeral(world: ClusterWorld, lives: number, waiting: boolean): Promise<Latencies> {
+async function playEphemeral(world: ClusterWorld, lives: number, waiting: boolean, how = ''): Promise<Latencies> {
   const seen: Latencies = { starts: [], ends: [] };
   for (let count = 0; count < lives; count++) {
     const run = await world.start(waiting ? 'awaited' : 'ephemeral');
@@ -84,7 +84,7 @@ async function playEphemeral(world: ClusterWorld, lives: number, waiting: boolea
     const over = result.phases.find(({ at }) => Date.parse(at) > busy);
     seen.ends.push(Date.parse(over?.at ?? '') - Date.parse(completed_at ?? ''));
   }
-  tell(`starts of jobs that ${waiting ? 'waited for' : 'came to'} an ephemeral runner`, seen.starts);
+  tell(`starts of jobs that ${waiting ? 'waited for' : 'came to'} an ephemeral runner${how}`, seen.starts);
   // The end of a runner that takes one job only is the end of its process, which takes as long as the runner does to leave.
   tell('ends of ephemeral runners', seen.ends);
   expect(p95(seen.ends)).toBeLessThan(BOUND_MS);
@@ -105,7 +105,13 @@ async function playAwaited(world: ClusterWorld): Promise<void> {
   expect(p95(starts)).toBeLessThan(BOUND_BEFORE_PROBES_MS);
 }
 
-await describeWithLab('jobs as their pods tell of them, without a webhook', { temporal: true, nodes: 'kubelet' }, (lab) => {
+/** The CI server tells, without being asked. */
+async function playTold(world: ClusterWorld): Promise<void> {
+  const { starts } = await playEphemeral(world, EPHEMERAL, true, ', by webhook');
+  expect(p95(starts)).toBeLessThan(BOUND_MS);
+}
+
+await describeWithLab('when a job starts and ends', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(
     async () => await ClusterWorld.open(lab, { webhook: false }),
     {
@@ -123,5 +129,11 @@ await describeWithLab('jobs as their pods tell of them, without a webhook', { te
         },
       },
     },
+  );
+
+  together(
+    async () => await ClusterWorld.open(lab),
+    { [`${EPHEMERAL} ephemeral runners whose jobs are there before them, with a webhook: the start within 2 s (p95), one request, too`]: playTold },
+    { timeoutMs: 240_000, afterwards: cleanEnd },
   );
 });

@@ -5,7 +5,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { until } from '../support/until.ts';
-import { ciEventSignal } from '../../workflows/contract.ts';
+import { SEARCH_ATTRIBUTES, ciEventSignal } from '../../workflows/contract.ts';
 
 await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -30,6 +30,25 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     await run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
     compute.end(pod, 0);
     expect(await run.result()).toMatchObject({ outcome: 'succeeded', unregisterAttempts: 0 });
+    expectNothingLeft({ compute, ci });
+  });
+
+  test('an event about a job that waited for its runner: it is told before the runner is known to be registered', async () => {
+    compute.probes = false;
+    const run = await world.start();
+    const pod = await run.pod();
+    const [{ name: runnerName } = { name: '' }] = ci.registrations.values();
+    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 41, runnerName: `${runnerName}-r2`, jobName: 'of the next runner' });
+    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' });
+    expect(await run.status()).toMatchObject({ phase: 'Provisioning', job: 'build (42)' });
+    // So that the webhook finds it.
+    const { typedSearchAttributes } = await run.handle.describe();
+    expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.name)).toBe(runnerName);
+    compute.start(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    ci.forget(runnerName);
+    compute.end(pod, 0);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded', runnerName });
     expectNothingLeft({ compute, ci });
   });
 
