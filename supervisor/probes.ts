@@ -13,6 +13,8 @@ export interface Probes {
   readonly port: number;
   /** An answer may have become another one. */
   changed(): void;
+  /** Gives every answer that is held back: a connection that breaks off would be a "no" to the kubelet. */
+  release(): void;
 }
 
 /** One path: its answer, and what the last one who would have waited for news was told. */
@@ -79,6 +81,9 @@ export async function serveProbes(answers: ProbeAnswers, at: { port: number; hos
     changed: () => {
       for (const each of held.values()) each.lookAgain();
     },
+    release: () => {
+      for (const each of held.values()) each.release();
+    },
   };
 }
 
@@ -108,7 +113,8 @@ function answer(socket: Socket, head: string, checks: Readonly<Record<string, Ch
     const body = method === 'HEAD' ? '' : yes ? 'ok\n' : 'no\n';
     socket.end(response(yes ? '200 OK' : '503 Service Unavailable', body));
   };
-  if (waitMs === 0 || check.answer() !== check.told) return tell();
+  const now = check.answer();
+  if (waitMs === 0 || now !== check.told) return tell();
   const release = (): void => {
     held.delete(socket);
     clearTimeout(timer);
@@ -118,7 +124,7 @@ function answer(socket: Socket, head: string, checks: Readonly<Record<string, Ch
   held.set(socket, {
     release,
     lookAgain: () => {
-      if (check.answer() !== check.told) release();
+      if (check.answer() !== now) release();
     },
   });
 }

@@ -113,7 +113,8 @@ export class Supervisor {
     this.#probes = await serveProbes(
       {
         startup: () => runs() && (mode === 'command' || this.#job.state.online),
-        ready: () => runs() && mode === 'github' && this.#job.state.online && !this.#job.state.busy,
+        // Also when the runner has ended: "not ready" is to say that a job runs, and nothing else.
+        ready: () => mode === 'github' && this.#job.state.online && !this.#job.state.busy,
       },
       probes,
     );
@@ -231,6 +232,7 @@ export class Supervisor {
   /** The dead-man's switch stays armed while the last lines are being written. */
   async #exit({ status }: SupervisorAction & { kind: 'exit' }): Promise<void> {
     this.#over.abort();
+    this.#probes?.release();
     if (this.#options.plan.cleanup) await this.#processes.sweep();
     await this.#output;
     await Promise.all([this.#stdout.flushed(), this.#stderr.flushed()]);

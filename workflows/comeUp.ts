@@ -188,7 +188,11 @@ export function see(life: RunnerLife, pod: PodView): boolean {
   if (busy !== undefined && !pod.ended) life.heardPod(busy);
   const job = pod.exit?.record?.job;
   // What the runner itself wrote down at its end beats what was last seen of it.
-  if (job !== undefined && job !== 'none') Object.assign(runner, { online: true, sawJob: true, podBusy: job !== 'done' });
+  if (job === 'none') {
+    // Its probes fail in its last moments, too, as those of a busy one do.
+    runner.podBusy = false;
+    if (runner.job === undefined && !runner.ciBusy) runner.sawJob = false;
+  } else if (job !== undefined) Object.assign(runner, { online: true, sawJob: true, podBusy: job !== 'done' });
   return true;
 }
 

@@ -112,7 +112,7 @@ const lives: Record<string, Life> = {
     const { run, job } = await world.busy('cancelled-3');
     await world.goThrough({ whileApiServerIsDown: async () => await run.handle.signal(cancelSignal, { mode: 'force' }) });
     await endsAs(run, CANCELLED);
-    run.expectKilled(job);
+    run.expectForced(job);
   },
   'cancelled (drain) while the API server is down: its job may finish': async (world) => {
     const { run, job, finish } = await world.busy('cancelled-4');

@@ -48,6 +48,18 @@ test('an answer is held back until it is another one', async () => {
   expect(await idle.answer).toBe(200);
 });
 
+test('all who wait hear of it', async () => {
+  const { ask, askAndWait, set } = await probes();
+  expect(await ask(`/ready?${LONG}`)).toBe(503);
+  const order: number[] = [];
+  // Asked first, and of no news: whoever waits as long as that has heard of nothing.
+  const waiting = [await askAndWait(`/ready?${LONG}`), await askAndWait(`/startup?${LONG}`), await askAndWait(`/startup?${LONG}`)];
+  const answered = waiting.map(async ({ answer }) => order.push(await answer));
+  set({ startup: true });
+  await Promise.all(answered);
+  expect(order).toEqual([200, 200, 503]);
+});
+
 test('or for as long as was asked for, or for 1.5 s', async () => {
   const { ask } = await probes();
   for (const { wait, leastMs } of [{ wait: '300ms', leastMs: 290 }, { wait: '1h', leastMs: 1_490 }]) {

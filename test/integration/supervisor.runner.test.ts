@@ -1,4 +1,5 @@
 /** GitHub's runner under the supervisor: its output, its job hooks, and what the kubelet's probes see of it. */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -108,6 +109,26 @@ describe('online and busy', () => {
     tell(LISTENING);
     await becomes(IDLE);
     supervised.signal('SIGTERM');
+    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+  });
+
+  test('"not ready" is a job, and nothing else: an idle runner that ends stays ready to its last moment', async () => {
+    const cleaned = join(mkdtempSync(join(bundle.folder, 'cleaned-')), 'fifo');
+    execFileSync('mkfifo', [cleaned]);
+    const { tell, becomes, port, probe, supervised } = await runner(['--cleanup-timeout', '20s', '--cleanup-command', JSON.stringify(['sh', '-c', `echo cleaning; read -r line < ${cleaned}`])]);
+    tell(LISTENING);
+    await becomes(IDLE);
+    expect(await probe('/ready?wait=1500ms')).toBe(200);
+    supervised.signal('SIGTERM');
+    await supervised.printed('cleaning');
+    expect(await probe('/ready')).toBe(200);
+    const held = connect(port, '127.0.0.1');
+    await once(held, 'connect');
+    held.write('GET /ready?wait=1500ms HTTP/1.1\r\n\r\n');
+    expect(await probe('/live')).toBe(200); // asked later, so that one was read
+    writeFileSync(cleaned, '\n');
+    const [answer] = (await once(held, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
   });
 

@@ -102,6 +102,14 @@ export class ClusterRun {
     expect(annotation).toContain('lost communication');
   }
 
+  /** The job was given the one second that `force` gives: quick enough to clean up and to tell so, or killed in the midst of it. */
+  expectForced(job: { id: number }): void {
+    const { output, conclusion, annotation } = this.job(job);
+    if (conclusion === 'cancelled') return this.expectInterrupted(job);
+    expect({ finished: output.includes('finished'), conclusion }).toEqual({ finished: false, conclusion: 'failure' });
+    expect(annotation).toContain('lost communication');
+  }
+
   /** The job was interrupted and had the time to clean up. */
   expectInterrupted(job: { id: number }): void {
     const { conclusion } = this.job(job);

@@ -48,9 +48,9 @@ export const demoLives = {
     await run.handle.signal(cancelSignal, { mode: 'force' });
     const result = await run.ends();
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    // A machine so slow that the lease is out before the server is asked leaves nothing to hand on.
+    // Its job may have cleaned up within its second, or its lease be out before a slow machine asks: nothing is left to hand on then.
     if (run.requests('DELETE', 422).length > 0) expect(result.deregistration).toBe(`deregistration-${result.runnerName}`);
-    run.expectKilled(job);
+    run.expectForced(job);
   },
 
   'a runner whose pod vanishes while idle: replaced under a new name': async (world: ClusterWorld) => {

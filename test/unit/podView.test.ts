@@ -120,6 +120,16 @@ describe('podView', () => {
     expect([later.busyFrom, isBusy(later, Date.parse(at(1.5)))]).toEqual([at(1.5), true]);
   });
 
+  test('one that is told to go before that may never be asked: it does not tell', () => {
+    const first = podView(probed('runner', false), NOW);
+    const going = podView(probed('runner', false, { deletionTimestamp: at(30) }), at(1), first);
+    expect(going).toMatchObject({ online: true });
+    const still = podView(probed('runner', false, { deletionTimestamp: at(30) }), at(2), going);
+    expect([isBusy(going, Date.parse(at(2))), isBusy(still, Date.parse(at(2)))]).toEqual([undefined, undefined]);
+    const busy = podView(probed('runner', false), at(1.6), first);
+    expect(isBusy(podView(probed('runner', false, { deletionTimestamp: at(30) }), at(2), busy), Date.parse(at(2)))).toBe(true);
+  });
+
   test('once it was seen ready, not ready is busy at once, and ready is idle again', () => {
     const idle = podView(probed('runner', true), at(1), podView(probed('runner', false), NOW));
     expect(idle).toMatchObject({ busy: false });

@@ -163,6 +163,21 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(await run.result()).toMatchObject(expected);
   });
 
+  test('a runner that is evicted while idle, and whose probes fail as it ends: its own record says that it had no job', async () => {
+    const run = await world.start();
+    const first = await run.pod();
+    compute.start(first);
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    compute.change(first, { terminating: true, disruption: 'EvictionByEvictionAPI', busy: true });
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    compute.change(first, { ended: true, exit: { code: 143, oomKilled: false, record: { reason: 'cancelled', job: 'none' } } });
+    const second = (await run.reaches('the second pod', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== first)).pod ?? '';
+    compute.start(second);
+    await runJob(run, second);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ cause: 'evicted' }] });
+    expectNothingLeft({ compute, ci });
+  });
+
   test.each([
     [{ code: 7 }, { outcome: 'errored', cause: 'runner_deprecated' }],
     [{ code: 3 }, { outcome: 'failed', exitCode: 3 }],

@@ -132,7 +132,9 @@ function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string
   if (told === ONE_JOB_PROBES && previous?.busy === true) return { online, busy: true };
   if (runner?.ready === true) return { online, busy: false, ...(told === RUNNER_PROBES ? { reusable: true } : {}) };
   if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
-  return { online, busyFrom: previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString() };
+  const busyFrom = previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString();
+  // One that is told to go before it was ever asked may end before it is.
+  return pod.metadata?.deletionTimestamp !== undefined && Date.parse(busyFrom) > Date.parse(now) ? { online } : { online, busyFrom };
 }
 
 function problemOf(pod: V1Pod, now: string, previous: PodView | undefined): Problem | undefined {
