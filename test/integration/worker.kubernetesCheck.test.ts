@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { resolveBinary } from '../../lab/resolve.ts';
 import { checkCompute } from '../../worker/computeCheck.ts';
@@ -27,6 +27,7 @@ await describeWithLab('the check of the cluster', { kubernetes: true }, (lab) =>
     folder = await mkdtemp(join(tmpdir(), 'holdfast-check-'));
     kubectl = await resolveBinary('kubectl');
   });
+  afterAll(async () => await rm(folder, { recursive: true }));
 
   function kubeconfig(change: (file: KubeConfigFile) => void): string {
     const file = parse(readFileSync(admin, 'utf8')) as KubeConfigFile;

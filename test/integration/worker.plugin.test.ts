@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -35,6 +35,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     await client.connection.close();
     await connection.close();
     await simulator.stop();
+    await rm(stateDir, { recursive: true, force: true });
   });
 
   function pluginOptions(more: Partial<HoldfastPluginOptions> = {}): HoldfastPluginOptions {

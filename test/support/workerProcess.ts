@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -25,9 +25,11 @@ export interface WorkerProcess {
 
 /** Settings for a worker with the process compute, a state folder of its own and any free port. */
 export async function processSettings(more: Record<string, string> = {}): Promise<Record<string, string>> {
+  const stateDir = await mkdtemp(join(tmpdir(), 'holdfast-worker-'));
+  stateDirs.add(stateDir);
   return {
     HOLDFAST_COMPUTE: 'process',
-    HOLDFAST_STATE_DIR: await mkdtemp(join(tmpdir(), 'holdfast-worker-')),
+    HOLDFAST_STATE_DIR: stateDir,
     HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
     HOLDFAST_CONNECT_TIMEOUT: '10s',
     ...more,
@@ -71,8 +73,9 @@ export function startWorkerProcess(settings: Readonly<Record<string, string>>, p
 }
 
 const running = new Set<ChildProcess>();
+const stateDirs = new Set<string>();
 
-/** For afterEach: ends what a failed test left. */
+/** For afterEach: ends what a failed test left, and removes the state folders. */
 export async function killWorkerProcesses(): Promise<void> {
   await Promise.all(
     [...running].map(async (child) => {
@@ -81,6 +84,8 @@ export async function killWorkerProcesses(): Promise<void> {
       await ended;
     }),
   );
+  for (const dir of stateDirs) await rm(dir, { recursive: true, force: true });
+  stateDirs.clear();
 }
 
 function parse(line: string): WorkerProcess['log'][number] {

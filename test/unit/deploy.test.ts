@@ -124,7 +124,11 @@ describe('the images', () => {
     const home = mkdtempSync(join(tmpdir(), 'holdfast-runner-'));
     const tell = (name: string): string => `#!/bin/bash\necho "${name} $* token=\${ACTIONS_RUNNER_INPUT_TOKEN:-} jit=\${ACTIONS_RUNNER_INPUT_JITCONFIG:-} left=\${RUNNER_TOKEN:-}"\n`;
     for (const name of ['config.sh', 'run.sh']) writeFileSync(join(home, name), tell(name), { mode: 0o755 });
-    return execFileSync(shell, args, { env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim().split('\n');
+    try {
+      return execFileSync(shell, args, { env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim().split('\n');
+    } finally {
+      rmSync(home, { recursive: true });
+    }
   }
 
   test('with a JIT config it just runs', () => {

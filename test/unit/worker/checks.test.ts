@@ -1,7 +1,7 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { parseCredentials } from '../../../activities/ciServers/index.ts';
 import { ciQueuesOf } from '../../../worker/ciQueues.ts';
 import { checkCredentials } from '../../../worker/credentialCheck.ts';
@@ -44,6 +44,7 @@ test.each([
 
 describe('credentials', () => {
   const dir = mkdtempSync(join(tmpdir(), 'holdfast-credentials-'));
+  afterAll(() => rmSync(dir, { recursive: true }));
   writeFileSync(join(dir, 'good'), 'ghp_secret');
   const good = { type: 'pat', tokenFile: join(dir, 'good') };
   const bad = { type: 'pat', tokenFile: join(dir, 'bad') };

@@ -1,7 +1,7 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { ConfigError } from '../../../worker/configError.ts';
 import { loadConfig } from '../../../worker/config.ts';
 
@@ -17,8 +17,11 @@ function problemsOf(env: Record<string, string>): string[] {
   return [];
 }
 
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
 function file(content: string): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'holdfast-config-')), 'file');
+  const path = join(mkdtempSync(join(folder, 'one-')), 'file');
   writeFileSync(path, content);
   return path;
 }
