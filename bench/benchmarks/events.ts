@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { demandSignal, setWorkflowId, type JobEvent } from '../../workflows/setContract.ts';
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
-import { mapConcurrently } from '../concurrency.ts';
 import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { REPOSITORY } from '../runners.ts';
-import { startSet, statusOf } from '../sets.ts';
+import { runsOf, startSet, statusOf } from '../sets.ts';
 import { percentile, round } from '../statistics.ts';
 import type { World } from '../world.ts';
 
@@ -42,7 +41,7 @@ export const events: WorldBenchmark = {
     const seconds = (performance.now() - startedAt) / 1_000;
     const cores = await cpu.close();
     progress('reading the histories');
-    const runs = await runsOf(world, handle.workflowId);
+    const runs = await runsOf(client, handle.workflowId);
     await handle.terminate('the benchmark is over');
     const tenth = Math.max(1, Math.floor(rssMiB.length / 10));
     return {
@@ -50,7 +49,7 @@ export const events: WorldBenchmark = {
         events: jobs * EVENTS_PER_JOB,
         perSecond: round((jobs * EVENTS_PER_JOB) / seconds),
         runs: runs.length,
-        longestHistory: Math.max(...runs.map(({ length }) => length)),
+        longestHistory: Math.max(...runs.map(({ historyLength }) => historyLength)),
         carriedKiB: round(Math.max(...runs.map(({ carriedBytes }) => carriedBytes)) / 1_024, 1),
         earlyRssMiB: round(percentile(rssMiB.slice(tenth, 2 * tenth), 0.5)),
         lateRssMiB: round(percentile(rssMiB.slice(-tenth), 0.5)),
@@ -68,11 +67,11 @@ async function tell({ client, progress }: World, set: string, jobs: number, work
   let toldAt = Date.now();
   for (let sent = 0; sent < signals; ) {
     const burst = Array.from({ length: Math.min(SIGNALS_AT_ONCE, signals - sent) }, (_, index) => sent + index);
-    await mapConcurrently(burst, SIGNALS_AT_ONCE, async (signal) => {
+    await Promise.all(burst.map(async (signal) => {
       const from = signal * JOBS_PER_SIGNAL;
       const ids = Array.from({ length: Math.min(JOBS_PER_SIGNAL, jobs - from) }, (_, index) => from + index + 1);
       await handle.signal(demandSignal, { events: ids.flatMap((jobId) => eventsOf(set, jobId)) });
-    });
+    }));
     sent += burst.length;
     // The next when these were taken in: a backlog would measure the server.
     await statusOf(client, set);
@@ -88,15 +87,4 @@ function eventsOf(set: string, jobId: number): JobEvent[] {
   const job = { jobId, runAttempt: 1, repository: REPOSITORY, labels: ['self-hosted', set], at: Date.now() };
   const runnerName = `${set}-abcdefghij-0a1b2`;
   return [{ ...job, action: 'queued' }, { ...job, action: 'in_progress', runnerName }, { ...job, action: 'completed', runnerName, conclusion: 'success' }];
-}
-
-/** The newest first. */
-async function runsOf({ client }: World, workflowId: string): Promise<{ length: number; carriedBytes: number }[]> {
-  const runs: { length: number; carriedBytes: number }[] = [];
-  for await (const { runId, historyLength } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
-    const { history } = await client.workflowService.getWorkflowExecutionHistory({ namespace: client.options.namespace, execution: { workflowId, runId }, maximumPageSize: 1 });
-    const carried = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[1]?.data;
-    runs.push({ length: historyLength, carriedBytes: carried?.length ?? 0 });
-  }
-  return runs;
 }

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
-import { mapConcurrently } from '../concurrency.ts';
 import { sum } from '../metrics.ts';
 import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { countInPhase, startRunner, untilPhase, type StartOptions } from '../runners.ts';
@@ -63,7 +62,7 @@ export const waiting: WorldBenchmark = {
 async function startInWaves(world: World, runners: number, options: StartOptions): Promise<void> {
   for (let started = 0; started < runners; ) {
     const wave = Array.from({ length: Math.min(WAVE, runners - started) }, (_, index) => started + index + 1);
-    await mapConcurrently(wave, WAVE, async (number) => await startRunner(world, number, options));
+    await Promise.all(wave.map(async (number) => await startRunner(world, number, options)));
     started += wave.length;
     if (started % PROGRESS_EVERY === 0) world.progress(`${started} of ${runners} runners`);
     await world.agent.until(`${started} of ${runners} runners are online`, () => world.agent.count('online') >= started, GIVE_UP_MS);

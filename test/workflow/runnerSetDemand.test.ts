@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { runsOf } from '../../bench/sets.ts';
 import type { CiJob, CiJobs, Scope } from '../../activities/ports.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
@@ -163,18 +164,14 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     const last = await set.reaches('every event', (status) => status.jobs.completedTotal === jobs - 100 && status.jobs.queued === 100, 90_000);
     expect(last).toMatchObject({ desired: 3, jobs: { queued: 100, assigned: 0, startedTotal: jobs - 100 } });
 
-    /** What each run took over from the one before, in bytes; the newest first. */
-    const carried: number[] = [];
     const { events: history } = await set.handle.fetchHistory();
     expect(Object.keys(history?.[0]?.workflowExecutionStartedEventAttributes?.memo?.fields ?? {})).toEqual([SET_COVER_MEMO]);
-    for await (const { runId, historyLength } of world.client.workflow.list({ query: `WorkflowId = '${set.handle.workflowId}'` })) {
-      const { raw } = await world.client.workflow.getHandle(set.handle.workflowId, runId).describe();
-      const bytes = Number(raw.workflowExecutionInfo?.historySizeBytes ?? 0);
+    const runs = await runsOf(world.client, set.handle.workflowId);
+    for (const { historyLength, historyBytes } of runs) {
       expect(historyLength).toBeLessThan(4_096);
-      expect(bytes).toBeLessThan(6 * 1_024 * 1_024);
-      const first = await world.client.workflowService.getWorkflowExecutionHistory({ namespace: 'default', execution: { workflowId: set.handle.workflowId, runId }, maximumPageSize: 1 });
-      carried.push(first.history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[1]?.data?.length ?? 0);
+      expect(historyBytes).toBeLessThan(6 * 1_024 * 1_024);
     }
+    const carried = runs.map(({ carriedBytes }) => carriedBytes);
     expect(carried.length).toBeGreaterThan(3);
     // 20,000 jobs are remembered after their end, ten bytes each: a set that remembered all of them would be past this.
     expect(Math.max(...carried)).toBeLessThan(250_000);

@@ -129,7 +129,7 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
           this.finishJob();
           await this.deliver();
           const { jobs } = await this.set.status();
-              return this.#queue.length === 0 && this.#running.size === 0 && this.#mail.length === 0 && jobs.completedTotal === this.jobs;
+          return this.#queue.length === 0 && this.#running.size === 0 && this.#mail.length === 0 && jobs.completedTotal === this.jobs;
         },
         () => JSON.stringify({ queue: this.#queue, mail: this.#mail, running: [...this.#running], pods: this.#pods() }),
         120_000,
