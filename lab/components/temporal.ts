@@ -15,6 +15,10 @@ const searchAttributeNames = Object.values(SEARCH_ATTRIBUTES).map((key) => key.n
  */
 const DYNAMIC_CONFIG: Record<string, boolean | number> = {
   'matching.enableFairness': true,
+  // As Temporal's servers have it by default: the dev server reads the list of search attributes from its database each time it needs it.
+  'system.forceSearchAttributesCacheRefreshOnRead': false,
+  // A workflow task's answer brings the worker the activities it asks for, without a queue between them. The clients ask for it by default.
+  'system.enableActivityEagerExecution': true,
   'frontend.rps': 100_000,
   'frontend.namespaceRPS': 100_000,
   'frontend.namespaceRPS.visibility': 10_000,
@@ -48,8 +52,10 @@ export const temporal: Component = {
         '--http-port', String(port(lab, 'temporal-http')),
         '--metrics-port', String(port(lab, 'temporal-metrics')),
         '--db-filename', join(lab.dir, 'temporal', 'temporal.db'),
-        // Survives the death of the process, not of the machine: enough here, and much faster.
+        // Survives the death of the process, not of the machine: enough here, and much faster. Without the log every change costs
+        // a copy of its pages first.
         '--sqlite-pragma', 'synchronous=OFF',
+        '--sqlite-pragma', 'journal_mode=WAL',
         '--log-level', 'warn',
         ...searchAttributeNames.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
         ...Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]),
