@@ -16,6 +16,7 @@ interface Flags {
   readonly json?: true;
   readonly check?: true;
   readonly keep?: true;
+  readonly cold?: true;
   readonly save?: true;
   readonly note?: string;
   readonly cpuProfile?: string;
@@ -38,7 +39,7 @@ async function run(name: string, flags: Flags): Promise<void> {
   if (!benchmark) throw new Error(`there is no benchmark "${name}"`); // commander has checked it
   const machine = describeMachine();
   const progress = progressSince(performance.now());
-  const options = { stateDir: flags.stateDir, keep: flags.keep === true, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) };
+  const options = { stateDir: flags.stateDir, keep: flags.keep === true, cold: flags.cold === true, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) };
   const measured = await measure(benchmark, flags, options);
   show(benchmark, measured, flags);
   if (flags.save) progress(`saved: ${await saveResult(RESULTS, name, machine, measured, flags.note)}`);
@@ -74,6 +75,7 @@ const program = new Command('bench')
   .addOption(new Option('--save', 'also write the result, with date and machine, into bench/results'))
   .addOption(new Option('--note <text>', 'a remark to save with it'))
   .addOption(new Option('--cpu-profile <folder>', 'write V8 CPU profiles of the worker into this folder'))
+  .addOption(new Option('--cold', 'scaleup, finish, churn: measure a worker that has just started, not one that has carried 100 lives'))
   .addOption(new Option('--keep', 'leave the components up, with everything in them'))
   .addOption(new Option('--state-dir <folder>', "the components' data and logs").default('.holdfast/bench').env('HOLDFAST_BENCH_DIR'))
   .addHelpText(

@@ -20,6 +20,8 @@ export interface StartedRunner {
 
 export interface StartOptions {
   readonly intervals?: RunnerIntervals;
+  /** Of their names. @default runner */
+  readonly prefix?: string;
 }
 
 export async function startRunners(world: World, count: number, options: StartOptions = {}): Promise<StartedRunner[]> {
@@ -28,8 +30,8 @@ export async function startRunners(world: World, count: number, options: StartOp
 }
 
 /** @param number - unique within one run */
-export async function startRunner(world: World, number: number, { intervals }: StartOptions = {}): Promise<StartedRunner> {
-  const name = `runner-${number}`;
+export async function startRunner(world: World, number: number, { intervals, prefix = 'runner' }: StartOptions = {}): Promise<StartedRunner> {
+  const name = `${prefix}-${number}`;
   const workflowId = `${world.taskQueue}-${name}`;
   const input: RunnerInput = { name, organization: ORGANIZATION, ...(intervals && { intervals }) };
   await world.client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue: world.taskQueue, args: [input] });

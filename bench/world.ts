@@ -21,6 +21,8 @@ export interface WorldOptions {
   /** Leave everything up at the end. */
   readonly keep: boolean;
   readonly progress: (line: string) => void;
+  /** Measure a worker that has just started: bench/warmUp.ts. */
+  readonly cold: boolean;
   /** Folder for CPU profiles of the worker. */
   readonly cpuProfileDir?: string;
 }
@@ -33,6 +35,7 @@ export interface World {
   /** Path of the kubeconfig. */
   readonly kubeconfig: string;
   readonly progress: (line: string) => void;
+  readonly cold: boolean;
   /** Opens an account of the CPU time of all parts, this process and the newest worker included. */
   cpuAccount(): Promise<CpuAccount>;
   /** Starts a worker on this world's task queue; it is ready when `ready()` resolves. */
@@ -47,7 +50,7 @@ export const STARTUP_MS = 300;
 
 /** Brings everything up, runs the benchmark, and takes everything down again, whatever comes. */
 export async function inWorld<T>(options: WorldOptions, run: (world: World) => Promise<T>): Promise<T> {
-  const { stateDir, keep, progress } = options;
+  const { stateDir, keep, cold, progress } = options;
   const closers: (() => Promise<unknown>)[] = [];
   const interrupted = interruption();
   try {
@@ -110,6 +113,7 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
       agent,
       kubeconfig: kubernetes.kubeconfig,
       progress,
+      cold,
       startWorker() {
         const worker = new WorkerProcess({
           env,

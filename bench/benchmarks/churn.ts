@@ -6,6 +6,7 @@ import { jobEnds } from '../jobEnds.ts';
 import { RegistrationWatch } from '../registrations.ts';
 import { REPOSITORY, startRunner, untilPhase, type StartedRunner } from '../runners.ts';
 import { percentile, round } from '../statistics.ts';
+import { warmUp } from '../warmUp.ts';
 
 const JOBS_PER_RUNNER = 3;
 const JOB_MS = 2_000;
@@ -30,6 +31,7 @@ export const churn: WorldBenchmark = {
     const { agent, simulator, progress } = world;
     const jobs = runners * JOBS_PER_RUNNER;
     await world.startWorker().ready();
+    await warmUp(world);
     progress(`starting ${runners} runners`);
     const numbers = Array.from({ length: runners }, (_, index) => index + 1);
     const started = new Map<string, StartedRunner>();

@@ -4,8 +4,9 @@ import { mapConcurrently } from '../concurrency.ts';
 import { floorOfFinish } from '../floor.ts';
 import { jobEnds } from '../jobEnds.ts';
 import { RegistrationWatch } from '../registrations.ts';
-import { REPOSITORY, startRunners, untilClosed, untilPhase } from '../runners.ts';
+import { REPOSITORY, countClosed, startRunners, untilClosed, untilPhase } from '../runners.ts';
 import { percentile, round } from '../statistics.ts';
+import { warmUp } from '../warmUp.ts';
 
 const JOB_MS = 2_000;
 const GIVE_UP_MS = 600_000;
@@ -27,6 +28,8 @@ export const finish: WorldBenchmark = {
   async run(world, runners): Promise<Measured> {
     const { agent, simulator, progress } = world;
     await world.startWorker().ready();
+    await warmUp(world);
+    const ended = await countClosed(world);
     progress(`starting ${runners} runners`);
     const started = await startRunners(world, runners);
     await untilPhase(world, 'Idle', runners);
@@ -37,7 +40,7 @@ export const finish: WorldBenchmark = {
     await agent.until('all jobs are running', () => agent.count('jobStarted') >= runners, GIVE_UP_MS);
     const registrations = new RegistrationWatch(simulator);
     await agent.until('all pods are gone', () => agent.count('gone') >= runners, GIVE_UP_MS);
-    await untilClosed(world, runners);
+    await untilClosed(world, ended + runners);
     const cores = await cpu.close();
     await registrations.stop();
     const ends = [...(await jobEnds(world, registrations, started)).values()];

@@ -3,6 +3,7 @@ import { BarePods } from '../barePods.ts';
 import { floorOfScaleup } from '../floor.ts';
 import { startRunners, untilPhase } from '../runners.ts';
 import { percentile, round } from '../statistics.ts';
+import { warmUp } from '../warmUp.ts';
 
 /** GitHub's answers take about that long. */
 const CI_SERVER_LATENCY_MS = 100;
@@ -24,6 +25,7 @@ export const scaleup: WorldBenchmark = {
   async run(world, runners): Promise<Measured> {
     const { agent, simulator, progress } = world;
     await world.startWorker().ready();
+    await warmUp(world);
     await simulator.addFault({ kind: 'latency', ms: CI_SERVER_LATENCY_MS });
     const cpu = await world.cpuAccount();
     progress(`starting ${runners} runners`);

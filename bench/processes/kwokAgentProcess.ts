@@ -44,6 +44,12 @@ export class KwokAgentProcess {
     return this.#steps.get(workflowId) ?? {};
   }
 
+  /** Forgets what was told so far. */
+  startOver(): void {
+    this.#steps.clear();
+    this.#counts.clear();
+  }
+
   /** How many runners have taken that step. */
   count(step: PodStep['step']): number {
     return this.#counts.get(step) ?? 0;
