@@ -3,7 +3,7 @@
  * wait, "not found" means that nobody waits), so several may run; and never the only source, because every wait looks live again.
  */
 import { gonePod } from './pods.ts';
-import { POD_CONDITIONS, dueAtMs, isBusy, isMet, parseWaitActivityId, waitActivityId } from '../workflows/podConditions.ts';
+import { POD_CONDITIONS, dueAtMs, isBusy, isMet, isSpent, parseWaitActivityId, waitActivityId } from '../workflows/podConditions.ts';
 import type { Compute, Logger, PodListener, PodView, WaitCompleter } from './ports.ts';
 import type { ShortWaits } from './shortWaits.ts';
 import { TaskQueue } from './taskQueue.ts';
@@ -54,6 +54,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     queue.add(`completion of ${activityId}`, async () => {
       const completed = await completer.complete(pod.workflowId, activityId, pod);
       options.onCompletion?.(completed);
+      if (completed && isSpent(pod)) return await deleteAhead(pod);
       const [afterMs, ...rest] = again;
       if (completed || afterMs === undefined) return;
       const timer = setTimeout(() => {
@@ -63,6 +64,15 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       unclaimed.add(timer);
     });
   };
+
+  /** Its workflow would ask for it next; it finds the pod gone, or going. */
+  async function deleteAhead(pod: PodView): Promise<void> {
+    try {
+      await compute.deletePod(pod, { reason: 'its job is done, and its workflow knows' });
+    } catch (error) {
+      logger.warn({ err: error, pod: pod.name }, "could not delete a pod whose job is done ahead of its workflow's tear-down");
+    }
+  }
 
   shortWaits?.open(({ taskToken, podName, result }) => {
     queue.add(`answer that waited for ${podName}`, async () => {

@@ -36,6 +36,15 @@ export function isBusy({ busy, busyFrom }: PodView, nowMs: number): boolean | un
   return busy ?? (busyFrom !== undefined && Date.parse(busyFrom) <= nowMs ? true : undefined);
 }
 
+/**
+ * A runner for one job that did it, and ended by itself: once its end is known to its workflow, no decision needs its pod any more, nor its
+ * log (docs/lifecycle.md, rule 2). What was told to go, or is being taken away, is for its workflow to judge.
+ */
+export function isSpent({ exit, gone, terminating, disruption, reusable }: PodView): boolean {
+  const { record } = exit ?? {};
+  return exit?.code === 0 && record?.job === 'done' && record.reason === undefined && reusable !== true && !gone && !terminating && disruption === undefined;
+}
+
 /** When the condition will hold if nothing changes (ms since the epoch; 0: it holds), or `undefined` when only a change can bring it. */
 export function dueAtMs(condition: PodCondition, pod: PodView): number | undefined {
   if (pod.gone) return 0;

@@ -58,6 +58,8 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     await compute.deleteRegistration(ask.identity);
     await watch.until('gone', (event) => event.pod.gone);
     expect(await compute.observe(pod)).toBeUndefined();
+    // Nobody has to be asked to delete what is known to be gone.
+    expect(await compute.deletePod(pod)).toBe('gone');
 
     expect(measures.map(({ verb, resource, status }) => `${verb} ${resource} ${status}`)).toEqual(['create secrets 201', 'create pods 201', 'delete pods 200', 'delete secrets 200']);
     expect(measures.every(({ ms }) => ms > 0)).toBe(true);

@@ -72,7 +72,7 @@ export class FakeCompute implements Compute {
     if (existing !== undefined) return existing;
     this.created.push(request);
     const { workflowId } = request.identity;
-    const told = this.probes ? { online: false, busy: false, reusable: true as const } : {};
+    const told = this.probes ? { online: false, busy: false, ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }) } : {};
     const pod: PodView = { name, uid: randomUUID(), workflowId, scheduled: false, createdAt: new Date().toISOString(), ended: false, gone: false, terminating: false, ...told };
     this.#set(pod);
     return pod;

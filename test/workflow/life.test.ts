@@ -38,6 +38,19 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
+  test('an ephemeral runner whose job is done: its pod goes as soon as its end is known', async () => {
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.forget(runnerName);
+    compute.change(pod, { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
+    const result = await run.result();
+    expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, unregisterAttempts: 0, replaced: [] });
+    expect(compute.deletions).toMatchObject([{ name: pod, reason: 'its job is done, and its workflow knows' }]);
+    expectNothingLeft({ compute, ci });
+  });
+
   test('a pod that does not tell: the CI server is asked until the runner is online, and its own removal is believed', async () => {
     compute.probes = false;
     const run = await world.start();

@@ -120,6 +120,12 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     await delay(ANNOUNCEMENT_MS);
   }
 
+  /** The watch has seen the time of its creation, and does not have it. Only for a pod that this process has made. */
+  function isKnownGone({ name, uid }: PodRef): boolean {
+    const createdAt = created.resourceVersionOf(uid);
+    return createdAt !== undefined && cache?.synced() === true && cache.get(name)?.uid !== uid && cache.isAtOrPast(createdAt);
+  }
+
   function viewOf(pod: V1Pod): PodView {
     return podView(pod, new Date().toISOString(), cache?.get(pod.metadata?.name ?? ''));
   }
@@ -156,15 +162,14 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       if (cache?.synced()) {
         const known = cache.get(name);
         if (known && (uid === undefined || known.uid === uid)) return known;
-        const createdAt = uid === undefined ? undefined : created.resourceVersionOf(uid);
-        // The cache has seen the time of its creation, and does not have it: it is gone.
-        if (createdAt !== undefined && cache.isAtOrPast(createdAt)) return undefined;
+        if (uid !== undefined && isKnownGone({ name, uid })) return undefined;
       }
       const pod = await get<V1Pod>('pods', place(namespace), name);
       return pod && (uid === undefined || pod.metadata?.uid === uid) ? viewOf(pod) : undefined;
     },
 
     async deletePod({ name, uid, namespace }: PodRef, { gracePeriodSeconds, reason, announce: announced } = {}) {
+      if (isKnownGone({ name, uid })) return 'gone';
       logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
       if (announced !== undefined) await announce({ name, uid, ...(namespace === undefined ? {} : { namespace }) }, announced);
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid }, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };

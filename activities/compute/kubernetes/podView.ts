@@ -75,6 +75,7 @@ export function podView(pod: V1Pod, now: string, previous?: PodView): PodView {
       ? { unschedulable: scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled' }
       : {}),
     ...probesOf(pod, runner, now, previous?.uid === metadata?.uid ? previous : undefined),
+    ...(metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? { reusable: true } : {}),
   };
 }
 
@@ -118,7 +119,7 @@ function plainReason(reason: string | undefined): boolean {
 }
 
 /** Told by the probes only while the container runs; `ready` of a lost node's pod is not touched, its Ready condition is. */
-function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom' | 'reusable'> {
+function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
   const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
   if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
   const started = runner?.state?.running !== undefined && runner.started === true;
@@ -130,7 +131,7 @@ function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string
   if (told === COMMAND_PROBES) return { online };
   if (!online) return { online, busy: false };
   if (told === ONE_JOB_PROBES && previous?.busy === true) return { online, busy: true };
-  if (runner?.ready === true) return { online, busy: false, ...(told === RUNNER_PROBES ? { reusable: true } : {}) };
+  if (runner?.ready === true) return { online, busy: false };
   if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
   const busyFrom = previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString();
   // One that is told to go before it was ever asked may end before it is.

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { ShortWaits } from '../../../activities/shortWaits.ts';
 import { startWatcher } from '../../../activities/waits.ts';
-import type { PodView, WaitCompleter } from '../../../activities/ports.ts';
+import type { Logger, PodView, Supervision, WaitCompleter } from '../../../activities/ports.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 import { until } from '../../support/until.ts';
 
@@ -37,11 +37,14 @@ class RecordingCompleter implements WaitCompleter {
   }
 }
 
-async function world(againMs: readonly number[] = []) {
+const ONE_JOB: Supervision = { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 600_000 };
+const DONE = { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' as const } } };
+
+async function world(againMs: readonly number[] = [], logger: Logger = quiet) {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
-  const watcher = await startWatcher({ compute, completer, logger: quiet, againMs });
-  const { name } = await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30 });
+  const watcher = await startWatcher({ compute, completer, logger, againMs });
+  const { name } = await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
   return { compute, completer, watcher, name };
 }
 
@@ -80,6 +83,46 @@ test('offers an answer again that came before its wait', async () => {
   await until('the first offer', () => completer.offers.length >= 1);
   completer.waits.set(`online/${name}`, 'runner-1');
   await until('the answer', () => completer.answers.has(`online/${name}`));
+  await watcher.stop();
+});
+
+test('deletes a pod whose job is done as soon as its end is known to its workflow, and not before', async () => {
+  const { compute, completer, watcher, name } = await world([20, 20]);
+  completer.complete = async (_workflowId, activityId) => {
+    expect(compute.deletions).toEqual([]);
+    return completer.waits.delete(activityId);
+  };
+  compute.start(name);
+  compute.change(name, DONE);
+  await watcher.idle();
+  expect(compute.deletions).toEqual([]);
+  completer.waits.set(`ended/${name}`, 'runner-1');
+  await until('the pod is gone', () => !compute.pods.has(name));
+  expect(compute.deletions).toMatchObject([{ name, gracePeriodSeconds: undefined }]);
+  await watcher.stop();
+});
+
+test('leaves a pod that did not do its job to its workflow', async () => {
+  const { compute, completer, watcher, name } = await world();
+  completer.waits.set(`ended/${name}`, 'runner-1');
+  compute.start(name);
+  compute.end(name, 1);
+  await watcher.idle();
+  expect(completer.answers.has(`ended/${name}`)).toBe(true);
+  expect(compute.deletions).toEqual([]);
+  await watcher.stop();
+});
+
+test('a pod that it cannot delete is left to its workflow', async () => {
+  const warnings: string[] = [];
+  const { compute, completer, watcher, name } = await world([], { ...quiet, warn: (_fields, message) => warnings.push(message) });
+  completer.waits.set(`ended/${name}`, 'runner-1');
+  compute.start(name);
+  compute.failures.push({ method: 'deletePod', error: new Error('forbidden') });
+  compute.change(name, DONE);
+  await watcher.idle();
+  expect(completer.answers.has(`ended/${name}`)).toBe(true);
+  expect(warnings).toEqual([expect.stringContaining('could not delete a pod')]);
   await watcher.stop();
 });
 

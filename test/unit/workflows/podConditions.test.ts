@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { PodView } from '../../../activities/ports.ts';
-import { IMAGE_PROBLEM_GRACE_MS, POD_CONDITIONS, TERMINATION_OVERDUE_MS, dueAtMs, isMet, parseWaitActivityId, waitActivityId, type PodCondition } from '../../../workflows/podConditions.ts';
+import { IMAGE_PROBLEM_GRACE_MS, POD_CONDITIONS, TERMINATION_OVERDUE_MS, dueAtMs, isMet, isSpent, parseWaitActivityId, waitActivityId, type PodCondition } from '../../../workflows/podConditions.ts';
 
 const AT = Date.parse('2026-01-01T00:00:00Z');
 const iso = (ms: number) => new Date(ms).toISOString();
@@ -47,4 +47,24 @@ describe('the activity id of a wait', () => {
   test.each(['', '1', 'online', 'online/', 'online/a/b', 'started/a', '/a'])('%p is another activity’s', (id) => {
     expect(parseWaitActivityId(id)).toBeUndefined();
   });
+});
+
+describe('a pod that nobody needs any more once its end is known', () => {
+  const exit = { code: 0, oomKilled: false, record: { job: 'done' as const } };
+  const done: PodView = { ...running, ended: true, exit };
+
+  test('did its one job and ended by itself', () => expect(isSpent(done)).toBe(true));
+
+  test.each<[what: string, pod: PodView]>([
+    ['runs', { ...running, online: true, busy: true }],
+    ['failed', { ...done, exit: { ...exit, code: 1 } }],
+    ['says nothing of a job', { ...done, exit: { code: 0, oomKilled: false } }],
+    ['had no job', { ...done, exit: { ...exit, record: { job: 'none' } } }],
+    ['left its job', { ...done, exit: { ...exit, record: { job: 'interrupted' } } }],
+    ['was told to go', { ...done, exit: { ...exit, record: { job: 'done', reason: 'evicted' } } }],
+    ['is being evicted', { ...done, disruption: 'EvictionByEvictionAPI' }],
+    ['is being deleted', { ...done, terminating: true }],
+    ['is gone', { ...done, gone: true }],
+    ['takes more jobs than one', { ...done, reusable: true }],
+  ])('not one that %s', (_what, pod) => expect(isSpent(pod)).toBe(false));
 });
