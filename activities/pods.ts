@@ -92,7 +92,7 @@ export async function awaitNodeReleased({ compute }: ActivityPorts, { node }: { 
 
 export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<'gone' | 'terminating'> {
   const takenDown = await takeDown(ports, input);
-  return answerSoon(ports.shortWaits, takenDown.lookOut, (pod) => stateAfter(takenDown, pod), input.goneWithinMs);
+  return await answerSoon(ports.shortWaits, takenDown.lookOut, (pod) => stateAfter(takenDown, pod), input.goneWithinMs);
 }
 
 /** How the pod is by now. @param seen - as it was last seen since the deletion */

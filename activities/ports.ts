@@ -151,6 +151,13 @@ export interface PodListener {
   relisted(pods: ReadonlyMap<string, PodView>): void;
 }
 
+export interface DeletionOptions {
+  readonly gracePeriodSeconds?: number;
+  /** For the log. */
+  readonly reason?: string;
+  readonly announce?: StopReason;
+}
+
 /** Runs runners: pods on Kubernetes, or local processes. All methods may throw {@link ComputeError}. */
 export interface Compute {
   readonly kind: 'kubernetes' | 'process';
@@ -173,7 +180,7 @@ export interface Compute {
    * Asks for deletion of exactly this UID. Absent already, or another UID: `gone`. Grace in seconds; the pod's own when absent.
    * `announce`: told to the supervisor first, which would else let the job finish, or take the stop for an eviction.
    */
-  deletePod(pod: PodRef, options?: { gracePeriodSeconds?: number; reason?: string; announce?: StopReason }): Promise<'gone' | 'terminating'>;
+  deletePod(pod: PodRef, options?: DeletionOptions): Promise<'gone' | 'terminating'>;
   /** Deletes what {@link storeRegistration} made. Absent: fine. */
   deleteRegistration(identity: RunnerIdentity, namespace?: string): Promise<void>;
   /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent: fine. */

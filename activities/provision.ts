@@ -31,7 +31,7 @@ export interface Provisioned {
 export async function provision(ports: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
   const provisioned = await make(ports, input);
   const lookOut = isMet('online', provisioned.pod, Date.now()) ? undefined : ports.shortWaits?.lookOut(provisioned.pod, 'online');
-  return answerSoon(ports.shortWaits, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.onlineWithinMs);
+  return await answerSoon(ports.shortWaits, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.onlineWithinMs);
 }
 
 async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {

@@ -20,7 +20,7 @@ export interface LookOut {
   /** The pod as it was last seen since. */
   seen?: PodView;
   /** Set while the activity's answer is held back. */
-  held?: { readonly taskToken: Uint8Array; readonly timer: NodeJS.Timeout; readonly resultOf: (pod: PodView | undefined) => unknown };
+  held?: { readonly timer: NodeJS.Timeout; readonly give: (seen: PodView | undefined) => void };
 }
 
 export class ShortWaits {
@@ -49,12 +49,23 @@ export class ShortWaits {
    * @returns false where that cannot be, or need not, be waited for
    */
   hold(lookOut: LookOut, taskToken: Uint8Array, resultOf: (pod: PodView | undefined) => unknown, withinMs: number): boolean {
+    return this.#hold(lookOut, (seen) => this.#answer?.({ taskToken, podName: lookOut.pod.name, result: resultOf(seen) }), withinMs);
+  }
+
+  /** @returns the pod as it was last seen, when the condition holds or the time is over */
+  async until(lookOut: LookOut, withinMs: number): Promise<PodView | undefined> {
+    return await new Promise((resolve) => {
+      if (!this.#hold(lookOut, resolve, withinMs)) resolve(lookOut.seen);
+    });
+  }
+
+  #hold(lookOut: LookOut, give: (seen: PodView | undefined) => void, withinMs: number): boolean {
     if (this.#answer === undefined || withinMs <= 0 || isSeen(lookOut)) {
       this.forget(lookOut);
       return false;
     }
     this.#lookOuts.set(keyOf(lookOut.until, lookOut.pod), lookOut);
-    lookOut.held = { taskToken, resultOf, timer: setTimeout(() => this.#settle(lookOut), withinMs) };
+    lookOut.held = { give, timer: setTimeout(() => this.#settle(lookOut), withinMs) };
     return true;
   }
 
@@ -68,10 +79,10 @@ export class ShortWaits {
 
   #settle(lookOut: LookOut): boolean {
     this.forget(lookOut);
-    const { held, pod, seen } = lookOut;
+    const { held, seen } = lookOut;
     if (held === undefined) return false;
     clearTimeout(held.timer);
-    this.#answer?.({ taskToken: held.taskToken, podName: pod.name, result: held.resultOf(seen) });
+    held.give(seen);
     return true;
   }
 
@@ -91,16 +102,17 @@ function isSeen({ seen, until }: LookOut): boolean {
 }
 
 /**
- * The last step of an activity: returns its result, or holds it back.
+ * The last step of an activity: returns its result, or holds it back. A local activity is waited for, another gives its slot back.
  * @param lookOut - absent where nothing tells of changes
  * @param withinMs - shorter than the activity's heartbeat timeout, which counts on meanwhile
  * @throws CompleteAsyncError when the result will be given later: when the condition holds, or after `withinMs`
  */
-export function answerSoon<T>(shortWaits: ShortWaits | undefined, lookOut: LookOut | undefined, resultOf: (pod: PodView | undefined) => T, withinMs = 0): T {
-  const { taskToken, scheduledTimestampMs, scheduleToCloseTimeoutMs } = activityInfo();
+export async function answerSoon<T>(shortWaits: ShortWaits | undefined, lookOut: LookOut | undefined, resultOf: (pod: PodView | undefined) => T, withinMs = 0): Promise<T> {
+  const { taskToken, scheduledTimestampMs, scheduleToCloseTimeoutMs, isLocal } = activityInfo();
   const leftMs = scheduleToCloseTimeoutMs > 0 ? scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now() : Number.POSITIVE_INFINITY;
   // What is done must not come too late for its deadline only because of this.
   const heldMs = withinMs < leftMs / 2 ? withinMs : 0;
+  if (isLocal && lookOut !== undefined && shortWaits !== undefined) return resultOf(await shortWaits.until(lookOut, heldMs));
   if (lookOut !== undefined && shortWaits?.hold(lookOut, taskToken, resultOf, heldMs) === true) throw new CompleteAsyncError();
   return resultOf(lookOut?.seen);
 }

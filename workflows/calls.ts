@@ -21,6 +21,14 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
   return proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s' });
 }
 
+/**
+ * A tear-down that is soon done: in the worker that has the workflow, as a part of its task. It is tried once; what it did not do is for
+ * {@link clusterCalls}.
+ */
+export function shortCalls(): Pick<HoldfastActivities, 'tearDown'> {
+  return proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } });
+}
+
 /** Calls that need only the cluster. */
 export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'provision' | 'findProvisioned' | 'observePod' | 'stopPod' | 'tearDown' | 'deleteClaims' | 'awaitNodeReleased'> {
   return proxyActivities<HoldfastActivities>({

@@ -1,8 +1,11 @@
 /** The end of a runner's pod and Secret. */
-import { clusterCalls, settle } from './calls.ts';
+import { clusterCalls, settle, shortCalls } from './calls.ts';
 import { awaitPod, podRef } from './comeUp.ts';
-import { TERMINATION_OVERDUE_MS } from './podConditions.ts';
+import { TERMINATION_OVERDUE_MS, isSpent } from './podConditions.ts';
 import type { RunnerLife } from './life.ts';
+
+/** Queries and updates wait while a workflow task does. */
+const SOON_MS = 2_000;
 
 /** What is to be deleted. The log's tail is kept of a runner that may not have succeeded. */
 export function tearDownInput({ runner, spec, cancel }: RunnerLife) {
@@ -16,8 +19,7 @@ export function tearDownInput({ runner, spec, cancel }: RunnerLife) {
 export async function tearDown(life: RunnerLife): Promise<void> {
   life.pass('TearingDown');
   const { runner, spec } = life;
-  const first = await clusterCalls({ summary: 'delete pod and Secret' }).tearDown(tearDownInput(life));
-  let gone = first === 'gone';
+  let gone = (await deleteAll(life)) === 'gone';
   while (!gone && runner.pod !== undefined) {
     const withinMs = spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
     life.linger();
@@ -27,4 +29,15 @@ export async function tearDown(life: RunnerLife): Promise<void> {
     const forced = await settle(clusterCalls({ summary: 'delete the pod without grace: it outlived its own' }).tearDown({ ...tearDownInput(life), gracePeriodSeconds: 0 }));
     gone = forced.kind === 'done' && forced.value === 'gone';
   }
+}
+
+/** A pod that is spent was deleted when its end was seen (activities/waits.ts): there is little left to do, or to wait for. */
+async function deleteAll(life: RunnerLife): Promise<'gone' | 'terminating'> {
+  const { pod } = life.runner;
+  const input = tearDownInput(life);
+  if (pod !== undefined && isSpent(pod)) {
+    const soon = await settle(shortCalls().tearDown({ ...input, goneWithinMs: Math.min(input.goneWithinMs, SOON_MS) }));
+    if (soon.kind === 'done') return soon.value;
+  }
+  return await clusterCalls({ summary: 'delete pod and Secret' }).tearDown(input);
 }

@@ -1,4 +1,4 @@
-import { CiServerError } from '../../activities/ports.ts';
+import { CiServerError, type SupervisorRecord } from '../../activities/ports.ts';
 import { ciEventSignal, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../workflows/contract.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
@@ -32,6 +32,10 @@ const EVICTION = { terminating: true, disruption: 'EvictionByEvictionAPI' } as c
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'ephemeral-success': {
     play: async (stage) => await finishJob(stage, await busy(stage)),
+    ends: { outcome: 'succeeded', attempt: 1, unregisterAttempts: 0 },
+  },
+  'ephemeral-success-by-its-own-record': {
+    play: async (stage) => await finishJob(stage, await busy(stage), { job: 'done' }),
     ends: { outcome: 'succeeded', attempt: 1, unregisterAttempts: 0 },
   },
   'ephemeral-success-by-look-ups': {
@@ -286,12 +290,10 @@ async function busy(stage: Stage, attempt = 1): Promise<string> {
 }
 
 /** GitHub's side of the end of an ephemeral runner's job: it is unregistered before it exits. */
-async function finishJob({ compute, ci, run }: Stage, pod: string): Promise<void> {
+async function finishJob({ compute, ci, run }: Stage, pod: string, record?: SupervisorRecord): Promise<void> {
   ci.forget((await run.status()).runnerName ?? '');
   compute.endJob(pod);
-  compute.end(pod, 0);
+  compute.end(pod, 0, { exit: { code: 0, oomKilled: false, ...(record && { record }) } });
 }
 
-async function firstRunId({ run }: Stage): Promise<string | undefined> {
-  return (await run.handle.describe()).raw.workflowExecutionInfo?.firstRunId ?? undefined;
-}
+const firstRunId = async ({ run }: Stage): Promise<string | undefined> => (await run.handle.describe()).raw.workflowExecutionInfo?.firstRunId ?? undefined;

@@ -3,13 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeConfig, V1Node, V1PersistentVolumeClaim, V1Pod, V1Secret, V1Status } from '@kubernetes/client-node';
 import { RUNNER_CONTAINER } from '../../../workflows/podTemplate.ts';
 import { podName } from '../naming.ts';
-import { ComputeError, type Compute, type Logger, type PodListener, type PodRef, type PodRequest, type PodView, type Registration, type RunnerIdentity } from '../../ports.ts';
+import { ComputeError, type Compute, type DeletionOptions, type Logger, type PodListener, type PodRef, type PodRequest, type PodView, type Registration, type RunnerIdentity } from '../../ports.ts';
 import { ApiServer, type ApiServerOptions } from './apiServer.ts';
 import { CreatedPods } from './createdPods.ts';
 import { apiFailure, toComputeError } from './errors.ts';
 import { belongsTo, isLabelValue, ownSelector, STOP_REASON_ANNOTATION } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
 import { PodCache } from './podCache.ts';
+import { PodDeletions } from './podDeletions.ts';
 import { listPods } from './podList.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
 import { podView } from './podView.ts';
@@ -59,6 +60,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const allPods = options.allNamespaces ? '/api/v1/pods' : `/api/v1/namespaces/${home}/pods`;
   const created = new CreatedPods();
   let cache: PodCache | undefined;
+  const deletions = new PodDeletions();
 
   function place(namespace: string | undefined): string {
     if (namespace === undefined || namespace === home || options.allNamespaces) return namespace ?? home;
@@ -120,10 +122,18 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     await delay(ANNOUNCEMENT_MS);
   }
 
-  /** The watch has seen the time of its creation, and does not have it. Only for a pod that this process has made. */
-  function isKnownGone({ name, uid }: PodRef): boolean {
-    const createdAt = created.resourceVersionOf(uid);
-    return createdAt !== undefined && cache?.synced() === true && cache.get(name)?.uid !== uid && cache.isAtOrPast(createdAt);
+  async function deletePod({ name, uid, namespace }: PodRef, { gracePeriodSeconds, reason, announce: announced }: DeletionOptions): Promise<'gone' | 'terminating'> {
+    logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
+    if (announced !== undefined) await announce({ name, uid, ...(namespace === undefined ? {} : { namespace }) }, announced);
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid }, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
+    try {
+      const answer = await api.call<V1Pod | V1Status>({ verb: 'delete', resource: 'pods', path: pathOf('pods', place(namespace), name), body });
+      return isTerminating(answer) ? 'terminating' : 'gone';
+    } catch (error) {
+      const failure = apiFailure(error);
+      if (failure?.status === 404 || (failure?.status === 409 && /uid/i.test(failure.message))) return 'gone';
+      throw toComputeError(error, `delete pod ${name}`);
+    }
   }
 
   function viewOf(pod: V1Pod): PodView {
@@ -162,25 +172,18 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       if (cache?.synced()) {
         const known = cache.get(name);
         if (known && (uid === undefined || known.uid === uid)) return known;
-        if (uid !== undefined && isKnownGone({ name, uid })) return undefined;
+        const createdAt = uid === undefined ? undefined : created.resourceVersionOf(uid);
+        // The cache has seen the time of its creation, and does not have it: it is gone.
+        if (createdAt !== undefined && cache.isAtOrPast(createdAt)) return undefined;
       }
       const pod = await get<V1Pod>('pods', place(namespace), name);
       return pod && (uid === undefined || pod.metadata?.uid === uid) ? viewOf(pod) : undefined;
     },
 
-    async deletePod({ name, uid, namespace }: PodRef, { gracePeriodSeconds, reason, announce: announced } = {}) {
-      if (isKnownGone({ name, uid })) return 'gone';
-      logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
-      if (announced !== undefined) await announce({ name, uid, ...(namespace === undefined ? {} : { namespace }) }, announced);
-      const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid }, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
-      try {
-        const answer = await api.call<V1Pod | V1Status>({ verb: 'delete', resource: 'pods', path: pathOf('pods', place(namespace), name), body });
-        return isTerminating(answer) ? 'terminating' : 'gone';
-      } catch (error) {
-        const failure = apiFailure(error);
-        if (failure?.status === 404 || (failure?.status === 409 && /uid/i.test(failure.message))) return 'gone';
-        throw toComputeError(error, `delete pod ${name}`);
-      }
+    async deletePod(pod: PodRef, options = {}) {
+      // Without the watch nothing would tell that it is over.
+      const isPlain = options.gracePeriodSeconds === undefined && options.announce === undefined && cache?.synced() === true;
+      return isPlain ? await deletions.once(pod.uid, async () => await deletePod(pod, options)) : await deletePod(pod, options);
     },
 
     async deleteRegistration(identity, namespace) {
@@ -232,7 +235,13 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       const own = new PodCache(api, {
         path: allPods,
         labelSelector,
-        listener,
+        listener: {
+          changed(pod, previous) {
+            if (pod.gone) deletions.over(pod.uid);
+            listener.changed(pod, previous);
+          },
+          relisted: (pods) => listener.relisted(pods),
+        },
         onError: (error, what) => logger.warn({ err: toComputeError(error, 'watch pods') }, what),
         ...(options.quietMs === undefined ? {} : { quietMs: options.quietMs }),
         ...(options.minBackoffMs === undefined ? {} : { minBackoffMs: options.minBackoffMs }),

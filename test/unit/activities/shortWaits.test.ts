@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { ShortWaits, type ShortAnswer } from '../../../activities/shortWaits.ts';
 import type { PodView } from '../../../activities/ports.ts';
 
@@ -81,4 +81,34 @@ test('holds nothing back where there is no time, before it is open, and once it 
   waits.close();
   expect(answers).toEqual([answer()]);
   expect(hold()).toBe(false);
+});
+
+describe('waiting in place', () => {
+  const look = async (withinMs = 5_000) => await waits.until(waits.lookOut(POD, 'gone'), withinMs);
+  const GONE = { ...ONLINE, ended: true, gone: true };
+
+  test('until the condition holds', async () => {
+    const waiting = look();
+    expect(waits.changed(ONLINE, 'gone')).toBe(false);
+    expect(waits.changed(GONE, 'gone')).toBe(true);
+    expect(await waiting).toEqual(GONE);
+    expect(answers).toEqual([]);
+  });
+
+  test('until the time is over, or nobody watches any more: with what was last seen', async () => {
+    const [timed, closed] = [look(1_000), waits.until(waits.lookOut({ ...POD, name: 'runner-2-ab' }, 'gone'), 5_000)];
+    waits.changed(ONLINE, 'gone');
+    jest.advanceTimersByTime(1_000);
+    expect(await timed).toEqual(ONLINE);
+    waits.close();
+    expect(await closed).toBeUndefined();
+  });
+
+  test('not at all where nothing tells of changes, or what was waited for is seen', async () => {
+    const lookOut = waits.lookOut(POD, 'gone');
+    waits.changed(GONE, 'gone');
+    expect(await waits.until(lookOut, 5_000)).toEqual(GONE);
+    waits.close();
+    expect(await look()).toBeUndefined();
+  });
 });

@@ -1,0 +1,49 @@
+import { expect, test } from '@jest/globals';
+import { PodDeletions } from '../../activities/compute/kubernetes/podDeletions.ts';
+
+function counted(answer: () => Promise<'gone' | 'terminating'>) {
+  const asked = { times: 0 };
+  return {
+    asked,
+    ask: async () => {
+      asked.times++;
+      return await answer();
+    },
+  };
+}
+
+test('what is asked for twice is asked once, under way and afterwards, for each pod', async () => {
+  const deletions = new PodDeletions();
+  const { asked, ask } = counted(async () => 'terminating');
+  expect(await Promise.all([deletions.once('u1', ask), deletions.once('u1', ask)])).toEqual(['terminating', 'terminating']);
+  expect(await deletions.once('u1', ask)).toBe('terminating');
+  expect(asked.times).toBe(1);
+  await deletions.once('u2', ask);
+  expect(asked.times).toBe(2);
+});
+
+test('gone once the watch has lost it, and only if its deletion was asked for', async () => {
+  const deletions = new PodDeletions();
+  const { asked, ask } = counted(async () => 'terminating');
+  deletions.over('u1');
+  expect(await deletions.once('u1', ask)).toBe('terminating');
+  deletions.over('u1');
+  expect(await deletions.once('u1', ask)).toBe('gone');
+  expect(asked.times).toBe(1);
+});
+
+test('forgets the oldest of very many', async () => {
+  const deletions = new PodDeletions();
+  const { asked, ask } = counted(async () => 'gone');
+  for (let pod = 0; pod <= 20_000; pod++) await deletions.once(`u${pod}`, ask);
+  await deletions.once('u1', ask);
+  expect(asked.times).toBe(20_001);
+  await deletions.once('u0', ask);
+  expect(asked.times).toBe(20_002);
+});
+
+test('asked again after a failure', async () => {
+  const deletions = new PodDeletions();
+  await expect(deletions.once('u1', async () => await Promise.reject(new Error('503')))).rejects.toThrow('503');
+  expect(await deletions.once('u1', async () => 'terminating')).toBe('terminating');
+});
