@@ -4,6 +4,7 @@
  */
 export class Pending {
   #count = 0;
+  readonly #waiting: (() => void)[] = [];
 
   get any(): boolean {
     return this.#count > 0;
@@ -16,6 +17,12 @@ export class Pending {
       return await operation;
     } finally {
       this.#count--;
+      if (this.#count === 0) for (const done of this.#waiting.splice(0)) done();
     }
+  }
+
+  /** Resolves when none is under way. */
+  async settled(): Promise<void> {
+    if (this.any) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 }

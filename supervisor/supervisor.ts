@@ -26,6 +26,8 @@ import { Timers } from './timers.ts';
 const TERMINATION_LOG = '/dev/termination-log';
 /** What an abandoned record may still take, in ms. */
 const LAST_MOMENT_MS = 200;
+/** How long a file operation may take at the end until it counts as one that hangs, in ms. */
+const SETTLE_MS = 2_000;
 const MARK = 'HOLDFAST_SUPERVISOR';
 
 /** Does what the lifecycle orders, and tells it what happens. Ends the process. */
@@ -237,6 +239,8 @@ export class Supervisor {
     await this.#output;
     await Promise.all([this.#stdout.flushed(), this.#stderr.flushed()]);
     await this.#tidy();
+    // A look at a file, say, that is just being taken: leaving under it would cost the status.
+    if (status.kind === 'code') await within(SETTLE_MS, this.#pending.settled());
     leave(status, this.#pending);
   }
 
@@ -244,7 +248,8 @@ export class Supervisor {
     this.#over.abort();
     this.#processes.killAll();
     const record = unrecorded === undefined || this.#pending.any ? Promise.resolve() : this.#record(unrecorded);
-    await Promise.race([Promise.all([record.then(() => this.#tidy()), this.#stderr.flushed()]), new Promise((resolve) => setTimeout(resolve, LAST_MOMENT_MS))]);
+    const all = Promise.all([record.then(() => this.#tidy()), this.#stderr.flushed()]).then(() => this.#pending.settled());
+    await within(LAST_MOMENT_MS, all);
     leave(status, this.#pending);
   }
 
@@ -255,4 +260,10 @@ export class Supervisor {
   #background(work: Promise<unknown>): void {
     work.catch((error: unknown) => this.failed(error));
   }
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
 }

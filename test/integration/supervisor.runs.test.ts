@@ -1,6 +1,6 @@
 /** The supervisor before, beside and after its command: early and late signals, reasons, drains, budgets that hold, priorities. */
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -47,6 +47,16 @@ describe('a signal', () => {
     expect(await supervised.status()).toBe(0);
     expect(supervised.stderr).toBe('');
   });
+});
+
+test('its status is not lost to a file that is just being read as it ends', async () => {
+  const dir = folder();
+  const [jobs, path] = [join(dir, 'jobs'), join(dir, 'marker')];
+  // What the job hooks note is looked at twice a second: here that takes until somebody writes.
+  const supervised = run(['--mode', 'github', '--run-dir', dir, '--marker', path, '--', 'sh', '-c', `rm ${jobs}; mkfifo ${jobs}; echo up; sleep 0.7; exit 3`]).reading();
+  await until('the end is recorded', () => existsSync(path));
+  writeFileSync(jobs, '');
+  expect(await supervised.ended()).toEqual({ code: 3, signal: null });
 });
 
 describe('the reason', () => {
