@@ -27,7 +27,7 @@ export const STOPPED_CHILDREN: readonly StoppedChild[] = [
   { child: 'dies while its grandchild still saves', script: `sh -c 'trap "sleep 0.2; echo saved; exit" TERM; echo up; ${TICK}' & wait`, status: 143, signal: 'SIGTERM', graceful: true, prints: 'saved' },
   { child: 'has a grandchild in a session of its own', script: `trap "exit 0" TERM; setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' & wait`, status: 0, graceful: true },
   { child: 'has an orphan in a session of its own', script: `trap "exit 0" TERM; (setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' &); ${TICK}`, status: 0, graceful: true },
-  { child: 'drops its handler after the first signal', script: `trap "trap - TERM; stopped=1" TERM; echo up; while [ -z "$stopped" ]; do sleep 0.05; done; sleep 0.4; echo saved; exit 9`, status: 9, graceful: true, twice: true, prints: 'saved' },
+  { child: 'drops its handler after the first signal', script: `trap "trap - TERM; stopped=1" TERM; echo up; while [ -z "$stopped" ]; do sleep 0.05; done; sleep "\${SAVE_SECONDS:-0.4}"; echo saved; exit 9`, status: 9, graceful: true, twice: true, prints: 'saved' },
   { child: 'closes its output early', script: `trap "exit 5" TERM; echo up; exec >&-; ${TICK}`, status: 5, graceful: true, options: ['--mode', 'github'] },
   { child: 'leaves a zombie', script: `(exit 3) & (sleep 0.1; echo up) & exec sleep 77`, status: 143, signal: 'SIGTERM', graceful: true },
 ];
