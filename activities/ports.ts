@@ -152,9 +152,11 @@ export interface PodListener {
 }
 
 export interface DeletionOptions {
+  /** @default the pod's own */
   readonly gracePeriodSeconds?: number;
   /** For the log. */
   readonly reason?: string;
+  /** Told to the supervisor first, which would else let the job finish, or take the stop for an eviction. */
   readonly announce?: StopReason;
 }
 
@@ -176,10 +178,7 @@ export interface Compute {
    * the pod's own creation.
    */
   observe(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
-  /**
-   * Asks for deletion of exactly this UID. Absent already, or another UID: `gone`. Grace in seconds; the pod's own when absent.
-   * `announce`: told to the supervisor first, which would else let the job finish, or take the stop for an eviction.
-   */
+  /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`. */
   deletePod(pod: PodRef, options?: DeletionOptions): Promise<'gone' | 'terminating'>;
   /** Deletes what {@link storeRegistration} made. Absent: fine. */
   deleteRegistration(identity: RunnerIdentity, namespace?: string): Promise<void>;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import type { Pending } from './pending.ts';
 import { parseStopReason, type StopReason } from './stopReason.ts';
+import { within } from './within.ts';
 
 /** How long the command's signal waits for the file that tells it why, in ms. */
 const TELL_MS = 500;
@@ -40,8 +41,6 @@ export class StopReasonFiles {
 
   /** When the reason told last is there to be read, or it takes too long. */
   async told(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([this.#told, new Promise((resolve) => (timer = setTimeout(resolve, TELL_MS)))]);
-    clearTimeout(timer);
+    await within(TELL_MS, this.#told);
   }
 }

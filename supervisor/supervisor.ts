@@ -21,6 +21,7 @@ import { type Probes, serveProbes } from './probes.ts';
 import { StopReasonFiles } from './stopReasonFiles.ts';
 import { temporaryFolder } from './temporaryFolder.ts';
 import { Timers } from './timers.ts';
+import { within } from './within.ts';
 
 /** Where the kubelet looks for a container's termination message. */
 const TERMINATION_LOG = '/dev/termination-log';
@@ -260,10 +261,4 @@ export class Supervisor {
   #background(work: Promise<unknown>): void {
     work.catch((error: unknown) => this.failed(error));
   }
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
-  clearTimeout(timer);
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
-import type { Compute, PodListener, PodRequest, PodView, Registration, RunnerIdentity, StopReason, VolumeClaimRequest } from '../../activities/ports.ts';
+import type { Compute, DeletionOptions, PodListener, PodRequest, PodView, Registration, RunnerIdentity, StopReason, VolumeClaimRequest } from '../../activities/ports.ts';
 
 /**
  * A compute in memory whose pods do what the test says. It stands in for a cluster only in tests of the workflow's own logic;
@@ -83,7 +83,7 @@ export class FakeCompute implements Compute {
     return uid === undefined || pod?.uid === uid ? pod : undefined;
   }
 
-  async deletePod(pod: { name: string; uid: string }, options: { gracePeriodSeconds?: number; reason?: string; announce?: StopReason } = {}): Promise<'gone' | 'terminating'> {
+  async deletePod(pod: { name: string; uid: string }, options: DeletionOptions = {}): Promise<'gone' | 'terminating'> {
     this.#failIfTold('deletePod');
     const current = this.pods.get(pod.name);
     if (current?.uid !== pod.uid) return 'gone';

@@ -122,7 +122,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     await delay(ANNOUNCEMENT_MS);
   }
 
-  async function deletePod({ name, uid, namespace }: PodRef, { gracePeriodSeconds, reason, announce: announced }: DeletionOptions): Promise<'gone' | 'terminating'> {
+  async function askForDeletion({ name, uid, namespace }: PodRef, { gracePeriodSeconds, reason, announce: announced }: DeletionOptions): Promise<'gone' | 'terminating'> {
     logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
     if (announced !== undefined) await announce({ name, uid, ...(namespace === undefined ? {} : { namespace }) }, announced);
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid }, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
@@ -183,7 +183,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     async deletePod(pod: PodRef, options = {}) {
       // Without the watch nothing would tell that it is over.
       const isPlain = options.gracePeriodSeconds === undefined && options.announce === undefined && cache?.synced() === true;
-      return isPlain ? await deletions.once(pod.uid, async () => await deletePod(pod, options)) : await deletePod(pod, options);
+      return isPlain ? await deletions.once(pod.uid, async () => await askForDeletion(pod, options)) : await askForDeletion(pod, options);
     },
 
     async deleteRegistration(identity, namespace) {

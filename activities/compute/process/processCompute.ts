@@ -5,7 +5,7 @@ import { mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from 'node:
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ComputeError, type Compute, type PodListener, type PodRef, type PodRequest, type PodView, type Registration, type RunnerIdentity } from '../../ports.ts';
+import { ComputeError, type Compute, type DeletionOptions, type PodListener, type PodRef, type PodRequest, type PodView, type Registration, type RunnerIdentity } from '../../ports.ts';
 import { podName } from '../naming.ts';
 import { createFile, hasCode, readJson, replaceFile } from './atomicFile.ts';
 import { baseEnvironment, runnerCommand, runnerEnvironment } from './runnerCommand.ts';
@@ -106,7 +106,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     }
   }
 
-  async function deletePod(pod: PodRef, deletion: { gracePeriodSeconds?: number; reason?: string } = {}): Promise<'gone' | 'terminating'> {
+  async function deletePod(pod: PodRef, deletion: DeletionOptions = {}): Promise<'gone' | 'terminating'> {
     const found = (await observe([pod.name])).get(pod.name);
     if (found === undefined || found.spec.uid !== pod.uid) return 'gone';
     const folder = join(folders.pods, pod.name);
