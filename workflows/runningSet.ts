@@ -48,7 +48,12 @@ export class RunningSet {
    * An update that reaches a worker together with other news, and not the workflow in its cache, is put in another order by a later replay
    * (https://github.com/temporalio/sdk-python/issues/673). Updates are rare: the history in which that may be is left behind at once.
    */
-  #updated = false;
+  #updates = 0;
+  /**
+   * How many of them are known to be answered. An answer goes out with its workflow task, and is lost with it: the server takes no task that
+   * closes a run while more news has come in (UnhandledCommand), and tells whoever sent an update in that task that it failed, for good.
+   */
+  #answered = 0;
   #events = 0;
   #jobEvents = 0;
   #timer: Alarm | undefined;
@@ -71,7 +76,7 @@ export class RunningSet {
     apply(this.#now);
     this.state.settle(this.#now);
     this.#changed = true;
-    this.#updated = true;
+    this.#updates++;
     return this.status();
   }
 
@@ -94,16 +99,26 @@ export class RunningSet {
     for (;;) {
       this.#takeIn();
       const decision = decideSet(this.state, this.#now);
-      if (this.#mayContinueAsNew()) await this.#continueAsNew(input);
-      if (decision.ended) break;
-      this.#tick(await (this.#act(decision) ?? this.#wait(decision)));
+      const unanswered = this.#updates > this.#answered;
+      if (this.#mayContinueAsNew() && !unanswered) await this.#continueAsNew(input);
+      if (decision.ended && this.#underWay === 0 && !unanswered) return;
+      const acting = this.#act(decision);
+      const woken = acting === undefined && !unanswered ? await this.#wait(decision) : undefined;
+      this.#tick(woken ?? (await this.#inAnotherTask(acting ?? workerCalls('what time is it?').clock())));
     }
-    await condition(() => this.#underWay === 0);
   }
 
   #tick({ at }: Timed): void {
     this.#now = Math.max(this.#now, at);
     this.#events += EVENTS_PER_TURN;
+  }
+
+  /** What an activity answers comes with a later workflow task than the one that started it. */
+  async #inAnotherTask(started: Promise<Timed>): Promise<Timed> {
+    const updates = this.#updates;
+    const timed = await started;
+    this.#answered = updates;
+    return timed;
   }
 
   #takeIn(): void {
@@ -131,10 +146,11 @@ export class RunningSet {
     return undefined;
   }
 
-  async #wait({ wakeAt }: SetDecision): Promise<Timed> {
+  /** @returns the time, if nothing but its coming has ended the wait */
+  async #wait({ wakeAt, ended }: SetDecision): Promise<Timed | undefined> {
     const timer = this.#wakeAt(Math.min(wakeAt, this.#now + LONGEST_WAIT_MS));
-    await condition(() => timer.fired || this.#changed || this.#inbox.length > 0 || this.#mayContinueAsNew());
-    return timer.fired && this.#inbox.length === 0 ? { at: timer.at } : await workerCalls('what time is it?').clock();
+    await condition(() => timer.fired || this.#changed || this.#inbox.length > 0 || this.#mayContinueAsNew() || (ended && this.#underWay === 0));
+    return timer.fired && this.#inbox.length === 0 ? { at: timer.at } : undefined;
   }
 
   /** One timer, which stays as long as it is early enough: most news moves nothing, and must not cost a timer each. */
@@ -154,14 +170,16 @@ export class RunningSet {
   }
 
   #mayContinueAsNew(): boolean {
-    const long = this.#updated || this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
+    const long = this.#updates > 0 || this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
     // Only the run that was asked to cancel can end Cancelled: it goes on as long as it may.
     const isTime = workflowInfo().continueAsNewSuggested || (long && this.state.facts.cancelled !== true);
     return isTime && !this.#looking && this.#underWay === 0;
   }
 
-  /** Nothing may lie between taking in the inbox and this. */
-  /** The memo has to be given along: without it the webhook would not know which jobs the set is for, until a worker has got to the new run. */
+  /**
+   * Nothing may lie between taking in the inbox and this. The memo has to be given along: without it the webhook would not know which jobs
+   * the set is for, until a worker has got to the new run.
+   */
   async #continueAsNew(input: RunnerSetInput): Promise<never> {
     const memo = workflowInfo().memo ?? {};
     return await makeContinueAsNewFunc<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>({ memo })(input, this.state.carry());

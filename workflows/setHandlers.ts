@@ -28,7 +28,7 @@ export function listen(set: RunningSet): void {
   const inTurn = turns();
   const declare = async (toNext: (now: RunnerSetInput) => RunnerSetInput): Promise<RunnerSetStatus> =>
     await set.changing(async () => await inTurn(async () => {
-      const input = toNext(state.declarationNow());
+      const input = toNext(state.facts.declaration);
       const { spec, declaration, schedule, at } = await admitted(input);
       return changed((now) => state.declare(spec, declaration, schedule, now), at);
     }));
@@ -42,7 +42,7 @@ export function listen(set: RunningSet): void {
     description: 'Another size. Body: {replicas}, or {minIdle, max}',
     validator: (scale) => refuseWhileEnding(set, typeof scale === 'object' && scale !== null, 'give {"replicas": …} or {"minIdle": …, "max": …}'),
   });
-  setHandler(applyUpdate, async (input) => await declare((now) => ({ ...input, ...kept(now, input) })), {
+  setHandler(applyUpdate, async (input) => await declare(() => input), {
     description: 'Another declaration, as a whole. A template that differs starts a rollout',
     validator: (input) => refuseWhileEnding(set, input?.name === state.facts.spec.name, `name: this set is called ${state.facts.spec.name}`),
   });
@@ -57,7 +57,7 @@ export function listen(set: RunningSet): void {
     validator: (body) => {
       const { runner = '' } = body ?? {};
       refuseWhileEnding(set, typeof runner === 'string' && runner !== '', 'runner: give its name or workflow id');
-      if (body.release === true ? !state.facts.holds.includes(runner) : state.runners.find(runner) === undefined) throw new Error(`runner: this set ${body.release === true ? 'holds' : 'has'} no "${runner}"`);
+      if (body.release === true ? !state.facts.holds.some((held) => state.isSame(held, runner)) : state.runners.find(runner) === undefined) throw new Error(`runner: this set ${body.release === true ? 'holds' : 'has'} no "${runner}"`);
     },
   });
   setHandler(drainSetUpdate, (body?: { reason?: string }) => changed(() => state.end(clean(body?.reason ?? ''))), { description: 'Drain every runner; then the set ends. Body: {reason}' });
@@ -83,14 +83,6 @@ async function admitted(input: RunnerSetInput): ReturnType<ReturnType<typeof wor
 function scaled({ replicas, minIdle, max, ...rest }: RunnerSetInput, scale: SetScale): RunnerSetInput {
   if (scale.replicas !== undefined || replicas !== undefined) return { ...rest, ...scale };
   return { ...rest, ...(minIdle === undefined ? {} : { minIdle }), ...(max === undefined ? {} : { max }), ...scale };
-}
-
-/** Holds and pauses are an operator's hand as well: a declaration that does not mention them leaves them alone. */
-function kept({ holds, paused }: RunnerSetInput, input: RunnerSetInput): Partial<RunnerSetInput> {
-  return {
-    ...(input.holds === undefined && holds !== undefined ? { holds } : {}),
-    ...(input.paused === undefined && paused !== undefined ? { paused } : {}),
-  };
 }
 
 /** Runs what it is given one after the other. */

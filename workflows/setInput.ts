@@ -28,8 +28,6 @@ export interface SetSpec {
   readonly scaleDownDelayMs: number;
   readonly recreationGuardMs: number;
   readonly maxSurge: number;
-  readonly holds?: readonly string[];
-  readonly paused?: boolean;
   /** 0: never. */
   readonly queueCheckMs: number;
   readonly relistMs: number;
@@ -141,8 +139,6 @@ function toSpec(input: RunnerSetInput, runner: RunnerSpec, generation: string): 
     scaleDownDelayMs: ms(scaleDownDelay),
     recreationGuardMs: ms(recreationGuard),
     maxSurge: input.rollout?.maxSurge ?? SET_DEFAULTS.maxSurge,
-    ...(input.holds === undefined ? {} : { holds: input.holds }),
-    ...(input.paused === undefined ? {} : { paused: input.paused }),
     queueCheckMs: ms(queueCheck),
     relistMs: ms(intervals.relist),
     firstRetryMs: ms(intervals.firstRetry),

@@ -17,7 +17,8 @@ export interface ScheduleNow {
 /** What {@link SetState} keeps besides runners and jobs; plain data, all of it carried over. */
 export interface SetFacts {
   spec: SetSpec;
-  declaration: RunnerSetInput;
+  /** What the set was last told to be. Holds and pauses are an operator's as well, and stand below. */
+  declaration: Omit<RunnerSetInput, 'holds' | 'paused'>;
   /** The time of the last change (ms since the epoch). */
   at: number;
   schedule: ScheduleNow;
@@ -79,15 +80,15 @@ export class SetState {
 
   // ---------------------------------------------------------------------------------------------------- news
 
-  /** Another declaration. A template that differs starts with a clean slate. */
-  declare(spec: SetSpec, declaration: RunnerSetInput, schedule: ScheduleNow, now: number): void {
+  /** Another declaration. A template that differs starts with a clean slate; holds and pauses that it does not mention stay as they are. */
+  declare(spec: SetSpec, { holds, paused, ...declaration }: RunnerSetInput, schedule: ScheduleNow, now: number): void {
     const { facts } = this;
     if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
     Object.assign(facts, { spec, declaration, schedule });
     delete facts.lookAskedAt;
-    if (spec.holds !== undefined) facts.holds = [...spec.holds];
-    if (spec.paused === true) facts.pausedBy ??= '';
-    if (spec.paused === false) delete facts.pausedBy;
+    if (holds !== undefined) facts.holds = [...holds];
+    if (paused === true) facts.pausedBy ??= '';
+    if (paused === false) delete facts.pausedBy;
     this.settle(now);
   }
 
@@ -96,8 +97,8 @@ export class SetState {
     const { declaration, holds, pausedBy } = this.facts;
     return {
       ...declaration,
-      ...(holds.length === 0 && declaration.holds === undefined ? {} : { holds: [...holds] }),
-      ...(pausedBy === undefined && declaration.paused === undefined ? {} : { paused: pausedBy !== undefined }),
+      ...(holds.length === 0 ? {} : { holds: [...holds] }),
+      ...(pausedBy === undefined ? {} : { paused: true }),
     };
   }
 
@@ -117,8 +118,13 @@ export class SetState {
   }
 
   hold(nameOrId: string, release: boolean): void {
-    const others = this.facts.holds.filter((held) => held !== nameOrId && this.runners.find(held)?.workflowId !== (this.runners.find(nameOrId)?.workflowId ?? ''));
+    const others = this.facts.holds.filter((held) => !this.isSame(held, nameOrId));
     this.facts.holds = release ? others : [...others, nameOrId];
+  }
+
+  /** A runner goes by its name and by its workflow id. */
+  isSame(one: string, other: string): boolean {
+    return one === other || (this.runners.find(one) !== undefined && this.runners.find(one) === this.runners.find(other));
   }
 
   end(reason: string, cancelled = false): void {

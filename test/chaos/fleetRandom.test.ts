@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { SimulatedJob } from '../../simulator/types.ts';
-import { holdUpdate, scaleUpdate, setTemplateUpdate } from '../../workflows/setContract.ts';
+import { scaleUpdate, setTemplateUpdate } from '../../workflows/setContract.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { randomOf, randomSeed } from '../support/random.ts';
+import { holdIfThere } from '../support/setRun.ts';
 import { FleetWorld, type FleetSet } from './fleetWorld.ts';
 
 const SETS = 20;
@@ -34,14 +35,13 @@ class RandomLife {
   async #hold(): Promise<void> {
     const { runners } = await this.set.reaches('an answer', () => true);
     const some = runners[this.#random(Math.max(1, runners.length))];
-    // Refused when it is gone by now: that is right, too.
-    if (some !== undefined) await this.set.handle.executeUpdate(holdUpdate.name, { args: [{ runner: some.workflowId }] }).catch(() => undefined);
+    if (some !== undefined) await holdIfThere(this.set.handle, { runner: some.workflowId });
   }
 
   /** Nothing more is asked for. */
   async quieten(): Promise<void> {
     const { holds } = await this.set.reaches('an answer', () => true);
-    for (const runner of holds) await this.set.handle.executeUpdate(holdUpdate.name, { args: [{ runner, release: true }] }).catch(() => undefined);
+    for (const runner of holds) await holdIfThere(this.set.handle, { runner, release: true });
     await this.set.handle.executeUpdate(scaleUpdate.name, { args: [{ minIdle: 1, max: 4 }] });
   }
 }
@@ -63,7 +63,10 @@ await describeWithLab('fleets under random hands', { temporal: true, nodes: 'kwo
       Array.from({ length: SETS }, async (_none, index) => {
         const ephemeral = index % 2 === 0;
         const waits = { scaleDownDelay: '1s', recreationGuard: '5s', queueCheck: '5s', intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '1s' } };
-        return new RandomLife(await fleet.startSet({ minIdle: 1, max: 4, template: { ephemeral }, ...waits }), ephemeral, randomOf(seed + index));
+        const set = await fleet.startSet({ minIdle: 1, max: 4, template: { ephemeral }, ...waits });
+        // Before its declaration has been checked it takes no updates.
+        await set.reaches('an answer', () => true);
+        return new RandomLife(set, ephemeral, randomOf(seed + index));
       }),
     );
     const steps = async (count: number): Promise<void> => void (await Promise.all(lives.map(async (life) => {

@@ -182,6 +182,14 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     expect(await apply(setOf({ max: 9 }))).toMatchObject({ status: 0, stdout: expect.stringContaining(what === 'ended' ? `${name}: started` : '~ max: 5 → 9') });
   });
 
+  test('a word that comes together with the first moment of a set, before it takes any', async () => {
+    await world.suspend();
+    await world.client.workflow.start('runnerSet', { workflowId: setWorkflowId(name), taskQueue: world.taskQueue, args: [setOf()] });
+    const paused = json('pause', name, '--reason', 'too early');
+    await world.resume();
+    expect(await paused).toMatchObject({ name, paused: 'paused: too early' });
+  });
+
   test('scale, pause, resume and hold, until the next apply', async () => {
     await json('apply', '-f', await written(setOf()));
     await run().comesTo({ idle: 1 });

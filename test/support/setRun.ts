@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { WorkflowHandle } from '@temporalio/client';
-import { drainSetUpdate, RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type JobEvent, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import { WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
+import { drainSetUpdate, holdUpdate, RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type JobEvent, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
 import { runnerWorkflowId } from '../../workflows/setRunnerNames.ts';
 import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
@@ -14,6 +14,13 @@ interface Stage {
   readonly world: HoldfastWorld;
   readonly compute: FakeCompute;
   readonly ci: FakeCiServer;
+}
+
+/** Holds a runner, or releases it; the set refuses that when the runner is gone by now. Every other failure is the caller's. */
+export async function holdIfThere(set: WorkflowHandle, body: { runner: string; release?: true }): Promise<void> {
+  await set.executeUpdate(holdUpdate.name, { args: [body] }).catch((error: unknown) => {
+    if (!(error instanceof WorkflowUpdateFailedError)) throw error;
+  });
 }
 
 /** A set under test. Its pods come up by {@link SetRun.tend}, and its jobs run when the test says. */

@@ -5,7 +5,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
-import type { RunnerSetInput, SetRunnerStatus } from '../../workflows/setContract.ts';
+import { runnerOnlineSignal, type RunnerSetInput, type SetRunnerStatus } from '../../workflows/setContract.ts';
 
 await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -82,8 +82,44 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     const held = await set.settles({ idle: 1 });
     expect(held).toMatchObject({ runners: [{ workflowId: oldest?.workflowId, held: true }], holds: [oldest?.runnerName] });
     await expect(set.handle.executeUpdate('hold', { args: [{ runner: 'nobody' }] })).rejects.toMatchObject({ cause: { message: 'runner: this set has no "nobody"' } });
-    await set.handle.executeUpdate('hold', { args: [{ runner: oldest?.runnerName, release: true }] });
+    await set.handle.executeUpdate('hold', { args: [{ runner: oldest?.workflowId, release: true }] });
     await set.settles({});
+    await endsClean(set);
+  });
+
+  test('updates are answered while news streams in, though each of them makes the set continue as new', async () => {
+    const set = await start({ replicas: 1 });
+    const runner = (await set.comesTo({ idle: 1 })).runners[0]?.workflowId;
+    let updating = true;
+    // News of a runner that the set does not have: nothing follows from it, but a run cannot be closed while it comes in.
+    const news = Promise.all(Array.from({ length: 4 }, async () => {
+      while (updating) await set.handle.signal(runnerOnlineSignal, { workflowId: 'runner-of-nobody', runnerName: 'nobody' });
+    }));
+    try {
+      for (let i = 0; i < 20; i++) await set.handle.executeUpdate('hold', { args: [{ runner, release: i % 2 === 1 }] });
+    } finally {
+      updating = false;
+      await news;
+    }
+    expect(await set.settles({ idle: 1 })).toMatchObject({ holds: [] });
+    await endsClean(set);
+  });
+
+  test('a hold that is released, and a pause that is ended, while another declaration is being checked', async () => {
+    const set = await start({ replicas: 1 });
+    const {
+      runners: [runner],
+    } = await set.comesTo({ idle: 1 });
+    await set.handle.executeUpdate('pause', { args: [{ reason: 'maintenance' }] });
+    await set.handle.executeUpdate('hold', { args: [{ runner: runner?.workflowId }] });
+    await Promise.all([
+      set.handle.executeUpdate('scale', { args: [{ replicas: 2 }] }),
+      set.handle.executeUpdate('hold', { args: [{ runner: runner?.workflowId, release: true }] }),
+      set.handle.executeUpdate('resume'),
+    ]);
+    const settled = await set.comesTo({ idle: 2 });
+    expect(settled.holds).toEqual([]);
+    expect(settled.paused).toBeUndefined();
     await endsClean(set);
   });
 

@@ -8,7 +8,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { randomOf, randomSeed } from '../support/random.ts';
-import { SetRun } from '../support/setRun.ts';
+import { holdIfThere, SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 import type { JobEvent } from '../../workflows/setContract.ts';
 
@@ -112,14 +112,13 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
       else if (choice <= 8) await this.deliver();
       else if (choice === 9) await handle.executeUpdate('scale', { args: [{ minIdle: this.#random(3), max: 3 + this.#random(3) }] });
       else if (choice === 10) await handle.executeUpdate('setTemplate', { args: [SetRun.template({ ephemeral: this.ephemeral, labels: ['linux', `v${this.#random(2)}`] })] });
-      // Refused when it is gone by now: that is right, too.
-      else if (some !== undefined) await handle.executeUpdate('hold', { args: [{ runner: some.workflowId }] }).catch(() => undefined);
+      else if (some !== undefined) await holdIfThere(handle, { runner: some.workflowId });
     }
 
     /** Nothing more is asked for; what was is served. */
     async quieten(): Promise<void> {
       const { holds } = await this.set.status();
-      for (const runner of holds) await this.set.handle.executeUpdate('hold', { args: [{ runner, release: true }] }).catch(() => undefined);
+      for (const runner of holds) await holdIfThere(this.set.handle, { runner, release: true });
       await this.set.handle.executeUpdate('scale', { args: [{ minIdle: 1, max: 5 }] });
       await until(
         `${this.set.name} to have served ${this.jobs} jobs`,

@@ -1,8 +1,9 @@
 /** A connection to Temporal for one command. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import { CliError } from './exit.ts';
-import { toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
+import { isUnheardUpdate, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
 
 /** The options that every command has. */
 export interface ConnectionFlags {
@@ -29,6 +30,8 @@ export interface ConnectionSettings {
 const CONNECT_TIMEOUT_MS = 4_000;
 /** How long one call may take, in ms. */
 const CALL_TIMEOUT_MS = 10_000;
+/** How long to leave a workflow that could not take an update, in ms. */
+const UPDATE_AGAIN_MS = 100;
 
 /**
  * Flags win over the environment, that over the profile's file, that over the defaults
@@ -114,6 +117,23 @@ export class Session {
   /** Like {@link call}, throwing what the client throws. */
   attempt<T>(fn: (client: Client) => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
     return this.client.connection.withDeadline(Date.now() + timeoutMs, () => fn(this.client));
+  }
+
+  /**
+   * Sends an update until a worker has taken it, or the time is over. Throws what the client throws.
+   * @param timeoutMs - for all tries together
+   */
+  async update<T>(workflowId: string, name: string, body: unknown, timeoutMs: number): Promise<T> {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      try {
+        // By name: the SDK's types have no place for an argument that may be left out.
+        return await this.attempt((client) => client.workflow.getHandle(workflowId).executeUpdate<T, [unknown]>(name, { args: [body] }), deadline - performance.now());
+      } catch (error) {
+        if (!isUnheardUpdate(error) || performance.now() + UPDATE_AGAIN_MS > deadline) throw error;
+        await delay(UPDATE_AGAIN_MS);
+      }
+    }
   }
 
   about(workflowId?: string): ErrorSubject {

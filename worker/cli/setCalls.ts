@@ -66,8 +66,7 @@ export async function askSet<T>(session: Session, workflowId: string, query: str
 /** Has the workflow change something. @returns what it says of itself then @throws CliError; `invalid_input` with the workflow's own words */
 export async function tellSet(session: Session, workflowId: string, update: { readonly name: string }, body: unknown = {}): Promise<RunnerSetStatus> {
   try {
-    // By name: the SDK's types have no place for an argument that may be left out.
-    return await session.attempt((client) => client.workflow.getHandle(workflowId).executeUpdate<RunnerSetStatus, [unknown]>(update.name, { args: [body] }), UPDATE_TIMEOUT_MS);
+    return await session.update<RunnerSetStatus>(workflowId, update.name, body, UPDATE_TIMEOUT_MS);
   } catch (error) {
     throw setError(error, session, workflowId);
   }

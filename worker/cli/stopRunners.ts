@@ -72,8 +72,7 @@ async function request(session: Session, workflowId: string, options: StopOption
   const handle = session.client.workflow.getHandle(workflowId);
   if (options.action === 'drain') {
     try {
-      // By name: the SDK's types have no place for an argument that may be left out.
-      await session.attempt(() => handle.executeUpdate<{ accepted: true }, [{ reason: string }]>(drainUpdate.name, { args: [{ reason }] }), UPDATE_TIMEOUT_MS);
+      await session.update(workflowId, drainUpdate.name, { reason }, UPDATE_TIMEOUT_MS);
       return undefined;
     } catch (error) {
       if (error instanceof WorkflowUpdateFailedError) throw new CliError('failed', `${workflowId} refuses to drain: ${error.cause?.message ?? error.message}`, { cause: error });

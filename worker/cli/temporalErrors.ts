@@ -1,5 +1,5 @@
 /** What the Temporal client throws, as errors for people. */
-import { isGrpcServiceError, WorkflowFailedError } from '@temporalio/client';
+import { isGrpcServiceError, WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { NamespaceNotFoundError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
 import { CliError } from './exit.ts';
 
@@ -8,6 +8,7 @@ const INVALID_ARGUMENT = 3;
 const DEADLINE_EXCEEDED = 4;
 const NOT_FOUND = 5;
 const PERMISSION_DENIED = 7;
+const FAILED_PRECONDITION = 9;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
@@ -42,6 +43,16 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
 export function isConnectionLoss(error: unknown): boolean {
   const { code } = grpcStatus(error);
   return code === UNAVAILABLE || code === DEADLINE_EXCEEDED;
+}
+
+/**
+ * The update has not reached the workflow, which is no verdict: it has only begun and does not know updates yet, or its task was thrown away
+ * because something else came in while it ended (https://docs.temporal.io/references/errors#unhandled-command).
+ */
+export function isUnheardUpdate(error: unknown): boolean {
+  if (error instanceof WorkflowUpdateFailedError) return error.cause?.message.startsWith('No registered handler for update') === true;
+  const { code, details } = grpcStatus(error);
+  return code === FAILED_PRECONDITION && /workflow task failure/i.test(details);
 }
 
 /** @param why - what the transport said */

@@ -30,7 +30,6 @@ describe('a set’s declaration', () => {
         recreationGuardMs: 600_000,
         queueCheckMs: 60_000,
         maxSurge: 3,
-        paused: true,
         ephemeral: true,
         slots: false,
         labels: ['linux'],
