@@ -7,6 +7,8 @@ import { readProcess } from './processTable.ts';
 
 /** So that a job which takes every core does not starve the supervisor, nor the probes that it answers. */
 const CHILD_NICE = 5;
+/** A fork that was under way at the first look has been made by then, in ms. */
+const LOOK_AGAIN_MS = 250;
 
 export interface ChildHandlers {
   readonly spawned: (pid: number) => void;
@@ -33,14 +35,21 @@ export function startChild(command: readonly string[], env: NodeJS.ProcessEnv, p
     if (pid === undefined) handlers.failed(error.message);
   });
   if (pid === undefined) return undefined;
-  // Not `close`: that waits for everybody who holds the pipe.
-  child.on('exit', (code, signal) => handlers.exited({ code, signal }));
   lowerPriority(pid);
+  const again = setTimeout(() => lowerPriority(pid), LOOK_AGAIN_MS).unref();
+  // Not `close`: that waits for everybody who holds the pipe.
+  child.on('exit', (code, signal) => {
+    clearTimeout(again);
+    handlers.exited({ code, signal });
+  });
   handlers.spawned(pid);
   return child.stdout ?? undefined;
 }
 
-/** Node cannot start a process with a priority: set it at once, on what it may have forked in the meantime, too. */
+/**
+ * Node cannot start a process with a priority: set it at once, on what it may have forked in the meantime, too. What it is just forking
+ * has the old one, and is in no list yet.
+ */
 function lowerPriority(pid: number): void {
   const row = readProcess(pid);
   if (row === undefined) return;

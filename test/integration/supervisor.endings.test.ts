@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { census, gracefully, interrupted, notExited, STOPPED_CHILDREN, strangers, swallowed, TICK, timedOut } from '../support/stoppedChildren.ts';
-import { bundleSupervisor, PLACEMENTS, type Placement, SupervisedProcess } from '../support/supervisedProcess.ts';
+import { supervisorBundle, PLACEMENTS, type Placement, SupervisedProcess } from '../support/supervisedProcess.ts';
 
-const bundle = bundleSupervisor();
+const bundle = await supervisorBundle();
 afterAll(() => bundle.remove());
 
 const GRACE_MS = 800;

@@ -5,9 +5,9 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { bundleSupervisor, SupervisedProcess } from '../support/supervisedProcess.ts';
+import { supervisorBundle, SupervisedProcess } from '../support/supervisedProcess.ts';
 
-const bundle = bundleSupervisor();
+const bundle = await supervisorBundle();
 const running: SupervisedProcess[] = [];
 afterEach(async () => {
   for (const supervised of running.splice(0)) {

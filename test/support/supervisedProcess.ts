@@ -3,11 +3,10 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { buildSync } from 'esbuild';
+import { bundleSupervisor } from '../../deploy/images/supervisorFolder.ts';
 import { markedProcesses } from './markedProcesses.ts';
 import { until } from './until.ts';
 
-const MAIN = new URL('../../supervisor/main.ts', import.meta.url).pathname;
 const TINI = '/usr/bin/tini-static';
 
 /**
@@ -26,10 +25,10 @@ export interface Log {
 }
 
 /** Bundles the supervisor once, as it is shipped. */
-export function bundleSupervisor(): { file: string; folder: string; remove(): void } {
+export async function supervisorBundle(): Promise<{ file: string; folder: string; remove(): void }> {
   const folder = mkdtempSync(join(tmpdir(), 'supervisor-test-'));
   const file = join(folder, 'supervisor.mjs');
-  buildSync({ entryPoints: [MAIN], bundle: true, platform: 'node', target: 'node22', format: 'esm', outfile: file, logLevel: 'error' });
+  await bundleSupervisor(file);
   return { file, folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
