@@ -3,12 +3,12 @@ import { toFailure } from './failures.ts';
 import { lastTry } from './lastTry.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type PodRequest, type PodView, type RegisterRequest, type Registration, type RunnerIdentity } from './ports.ts';
-import { runnerName } from './compute/naming.ts';
 import { answerSoon } from './shortWaits.ts';
 import { isMet } from '../workflows/podConditions.ts';
 
 export interface ProvisionInput {
-  readonly namePrefix: string;
+  /** At the CI server. */
+  readonly runnerName: string;
   /** Absent: no CI server has to know it. */
   readonly ciServer?: { readonly credential: string; readonly registration: Omit<RegisterRequest, 'name'> };
   readonly pod: PodRequest;
@@ -19,7 +19,6 @@ export interface ProvisionInput {
 
 /** Free of secrets: those stay in the runner's Secret. */
 export interface Provisioned {
-  readonly runnerName: string;
   readonly runnerId?: number;
   readonly pod: PodView;
 }
@@ -36,10 +35,9 @@ export async function provision(ports: ActivityPorts, input: ProvisionInput): Pr
 
 async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
   const { identity, namespace } = input.pod;
-  const name = runnerName(input.namePrefix, identity);
   try {
     return await withHeartbeats(`provisioning ${compute.podName(identity)}`, async () => {
-      if (input.ciServer === undefined) return { runnerName: name, pod: await compute.createPod(input.pod, undefined) };
+      if (input.ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };
       const { credential, registration: request } = input.ciServer;
       const ciServer = ciServers.get(credential);
       const earlier = activityInfo().attempt > 1 ? await compute.readRegistration(identity, namespace) : undefined;
@@ -48,7 +46,7 @@ async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput
       return withoutSecrets(registration, pod);
 
       async function registerAndStore(): Promise<Registration> {
-        const fresh = await register(ciServer, { ...request, name });
+        const fresh = await register(ciServer, { ...request, name: input.runnerName });
         const stored = await compute.storeRegistration(identity, fresh, namespace);
         if (stored.runnerId !== fresh.runnerId && fresh.runnerId !== undefined) await ciServer.remove(request.scope, fresh.runnerId);
         return stored;
@@ -59,25 +57,24 @@ async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput
   }
 }
 
-function withoutSecrets({ runnerName: name, runnerId }: Registration, pod: PodView): Provisioned {
-  return runnerId === undefined ? { runnerName: name, pod } : { runnerName: name, runnerId, pod };
+function withoutSecrets({ runnerId }: Registration, pod: PodView): Provisioned {
+  return runnerId === undefined ? { pod } : { runnerId, pod };
 }
 
 export interface FindProvisionedInput {
   readonly identity: RunnerIdentity;
   readonly namespace?: string;
-  readonly namePrefix: string;
   /** It has a registration at a CI server. */
   readonly registered: boolean;
 }
 
 /** The pod and the registration that a provisioning made whose answer was lost. */
-export async function findProvisioned({ compute }: ActivityPorts, { identity, namespace, namePrefix, registered }: FindProvisionedInput): Promise<Provisioned | null> {
+export async function findProvisioned({ compute }: ActivityPorts, { identity, namespace, registered }: FindProvisionedInput): Promise<Provisioned | null> {
   const name = compute.podName(identity);
   try {
     return await withHeartbeats(`looking for ${name}`, async () => {
       const pod = await compute.observe(namespace === undefined ? { name } : { name, namespace });
-      if (!registered && pod !== undefined) return { runnerName: runnerName(namePrefix, identity), pod };
+      if (!registered && pod !== undefined) return { pod };
       const registration = pod === undefined ? undefined : await compute.readRegistration(identity, namespace);
       return pod === undefined || registration === undefined ? null : withoutSecrets(registration, pod);
     });

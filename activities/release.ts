@@ -4,14 +4,13 @@ import { lastTry } from './lastTry.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { stateAfter, takeDown, type TakenDown, type TearDownInput } from './pods.ts';
 import { answerSoon } from './shortWaits.ts';
-import { runnerName } from './compute/naming.ts';
-import { CiServerError, type ActivityPorts, type CiServer, type RunnerIdentity, type Scope } from './ports.ts';
+import { CiServerError, type ActivityPorts, type CiServer, type Scope } from './ports.ts';
 
 export interface ReleaseInput {
   readonly scope: Scope;
   readonly credential: string;
-  /** The runner's id where it is known; its name otherwise; what its name is made of when provisioning never answered. */
-  readonly runner: { readonly id?: number; readonly name: string } | { readonly namePrefix: string; readonly identity: RunnerIdentity };
+  /** Found by its name where its id is not known. */
+  readonly runner: { readonly id?: number; readonly name: string };
   /** `retry`: fail and be retried while the runner is busy (a static runner's drain); `return`: answer `busy` at once. */
   readonly onBusy: 'retry' | 'return';
   /** Delay before the next try of a busy one; the retry policy's own backoff when absent. */
@@ -20,8 +19,6 @@ export interface ReleaseInput {
   /** Given when the runner has ended: its Secret and pod are deleted in the same activity, whatever the answer. */
   readonly tearDown?: TearDownInput;
 }
-
-type Named = { readonly id?: number; readonly name: string };
 
 export interface Released {
   readonly answer: 'removed' | 'absent' | 'busy';
@@ -47,19 +44,17 @@ function noteRefusal(key: string): void {
 
 /** Asks the CI server to remove the registration: the authority on whether a runner may go. */
 export async function release(ports: ActivityPorts, input: ReleaseInput): Promise<Released> {
-  const { runner } = input;
-  const named = 'name' in runner ? runner : { name: runnerName(runner.namePrefix, runner.identity) };
-  const key = `${input.credential}/${input.scope.name}/${named.name}`;
-  const { released, takenDown } = await releaseAndTakeDown(ports, named, input, key);
+  const { released, takenDown } = await releaseAndTakeDown(ports, input);
   if (takenDown === undefined) return released;
   return answerSoon(ports.shortWaits, takenDown.lookOut, (pod) => ({ ...released, pod: stateAfter(takenDown, pod) }), input.tearDown?.goneWithinMs);
 }
 
-async function releaseAndTakeDown(ports: ActivityPorts, named: Named, input: ReleaseInput, key: string): Promise<{ released: Released; takenDown: TakenDown | undefined }> {
+async function releaseAndTakeDown(ports: ActivityPorts, input: ReleaseInput): Promise<{ released: Released; takenDown: TakenDown | undefined }> {
+  const key = `${input.credential}/${input.scope.name}/${input.runner.name}`;
   try {
-    return await withHeartbeats(`removing the registration of ${named.name}`, async () => {
+    return await withHeartbeats(`removing the registration of ${input.runner.name}`, async () => {
       const [removed, tornDown] = await Promise.allSettled([
-        remove(ports.ciServers.get(input.credential), named, input),
+        remove(ports.ciServers.get(input.credential), input),
         // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
         input.tearDown === undefined ? undefined : takeDown(ports, input.tearDown),
       ]);
@@ -82,18 +77,14 @@ function fulfilled<T>(settled: PromiseSettledResult<T>): T {
   return settled.value;
 }
 
-async function remove(
-  ciServer: CiServer,
-  runner: Named,
-  input: ReleaseInput,
-): Promise<Pick<Released, 'answer' | 'runnerId'>> {
+async function remove(ciServer: CiServer, { scope, runner, onBusy }: ReleaseInput): Promise<Pick<Released, 'answer' | 'runnerId'>> {
   const signal = cancellationSignal();
-  const id = runner.id ?? (await ciServer.find(input.scope, runner, signal))?.id;
+  const id = runner.id ?? (await ciServer.find(scope, runner, signal))?.id;
   if (id === undefined) return { answer: 'absent' };
   try {
-    return { answer: await ciServer.remove(input.scope, id, signal), runnerId: id };
+    return { answer: await ciServer.remove(scope, id, signal), runnerId: id };
   } catch (error) {
-    if (input.onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy') return { answer: 'busy', runnerId: id };
+    if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy') return { answer: 'busy', runnerId: id };
     throw error;
   }
 }

@@ -41,11 +41,11 @@ async function provision(life: RunnerLife): Promise<Failure | undefined> {
   } while (called.kind === 'failed' && called.untried && life.cancel === undefined);
   const provisioned = called.kind === 'done' ? called.value : await findProvisioned(life);
   if (provisioned !== null) {
-    Object.assign(runner, { name: provisioned.runnerName, pod: provisioned.pod });
+    runner.pod = provisioned.pod;
     see(life, provisioned.pod);
     if (provisioned.runnerId !== undefined) runner.id = provisioned.runnerId;
     const lost = life.replaced.at(-1);
-    if (lost?.replacedBy === '') lost.replacedBy = provisioned.runnerName;
+    if (lost?.replacedBy === '') lost.replacedBy = life.runnerName;
     awaitEnd(life);
   }
   if (called.kind === 'failed') {
@@ -61,7 +61,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
   const { spec, runner } = life;
   const { podUnscheduledMs, podPendingMs } = spec.timeouts;
   const input = {
-    namePrefix: spec.name,
+    runnerName: life.runnerName,
     pod: { identity: runner.identity, ...podOf(spec) },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
     onlineWithinMs: Math.min(spec.intervals.heldBackMs, podUnscheduledMs, podPendingMs),
@@ -79,7 +79,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
 
 async function findProvisioned({ spec, runner }: RunnerLife): Promise<Provisioned | null> {
   const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
-  const input = { identity: runner.identity, ...place, namePrefix: spec.name, registered: spec.scope !== undefined };
+  const input = { identity: runner.identity, ...place, registered: spec.scope !== undefined };
   return await clusterCalls({ summary: 'what did the interrupted provisioning leave?' }).findProvisioned(input);
 }
 
@@ -129,7 +129,7 @@ async function register(life: RunnerLife): Promise<Failure | undefined> {
       await calls.lookUpRunner({
         scope,
         credential: spec.credential,
-        runner: runner.id === undefined ? { name: runner.name ?? '' } : { id: runner.id, name: runner.name ?? '' },
+        runner: life.registration,
         intervalMs: spec.intervals.onlineLookupMs,
         credentialsRetryMs: spec.intervals.credentialsRetryMs,
       }),

@@ -208,7 +208,7 @@ export interface PodStateEvent {
 
 export interface RunnerStatus {
   phase: RunnerPhase;
-  runnerName?: string;
+  runnerName: string;
   runnerId?: number;
   pod?: string;
   podUid?: string;
@@ -231,7 +231,7 @@ export interface RunnerResult {
   cause?: RunnerCause;
   /** One sentence for people. */
   message: string;
-  runnerName?: string;
+  runnerName: string;
   runnerId?: number;
   exitCode?: number;
   attempt: number;
@@ -257,8 +257,8 @@ export interface DeregistrationInput {
   enterprise?: string;
   /** @default "default" */
   credential?: string;
-  /** Name, and id where it is known; or, from a life that never learnt them, what the name is made of. */
-  runner: { name: string; id?: number } | { namePrefix: string; identity: { workflowId: string; firstRunId: string; attempt: number } };
+  /** Its name, and its id where that is known. */
+  runner: { name: string; id?: number };
   /** Shown to people. */
   reason?: string;
   /** How long to keep trying. @default "24h" */

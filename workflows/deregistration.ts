@@ -13,7 +13,7 @@ const LONGEST_RETRY_FACTOR = 15;
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
   const { scope, credential, runner, reason, giveUpMs, firstRetryMs } = await admission().admitDeregistration({ input });
-  const name = 'name' in runner ? runner.name : `${runner.namePrefix}-…`;
+  const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
   const { release } = proxyActivities<HoldfastActivities>({
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),

@@ -20,15 +20,10 @@ export interface DeregistrationSpec {
 /** Production defaults; a table test pins them. */
 export const DEREGISTRATION_DEFAULTS = { giveUpAfter: '24h', firstRetry: '1m' } as const;
 
-const known = z.strictObject({ name: z.string().min(1).max(64), id: z.number().int().positive().optional() });
-const unknown = z.strictObject({
-  namePrefix: z.string().min(1),
-  identity: z.strictObject({ workflowId: z.string(), firstRunId: z.string(), attempt: z.number().int().positive() }),
-});
 const schema = z.strictObject({
   ...scopeFields,
   credential: credentialName.optional(),
-  runner: z.union([known, unknown], 'is missing: give {"name": …} and, where it is known, {"id": …}'),
+  runner: z.strictObject({ name: z.string().min(1).max(64), id: z.number().int().positive().optional() }, 'is missing: give {"name": …} and, where it is known, {"id": …}'),
   reason: z.string().max(500).optional(),
   giveUpAfter: duration.optional(),
   firstRetry: duration.optional(),

@@ -1,4 +1,4 @@
-/** Validation of the `runner` workflow's input: from what people write to a {@link RunnerSpec} with every default filled in. */
+/** Validation of the `runner` workflow's input: from what people write to a {@link ParsedRunner} with every default filled in. */
 import type { PodTemplate, Scope, Supervision, VolumeClaimRequest } from '../activities/ports.ts';
 import type { OnEviction, RunnerInput } from './contract.ts';
 import { parseDuration } from './duration.ts';
@@ -11,11 +11,15 @@ import { timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPo
 /** The heartbeat timeout of the activities whose answers are held back is 15 s, and counts on meanwhile. */
 const LONGEST_HELD_BACK_MS = 10_000;
 
+/** An admitted runner. */
+export interface RunnerSpec extends ParsedRunner {
+  /** What tells its runners' names from others', so that each name is known before anything is registered. */
+  readonly nameHash: string;
+}
+
 /** A validated runner. All durations in ms. */
-export interface RunnerSpec {
+export interface ParsedRunner {
   readonly name: string;
-  /** What tells its runners' names from others': known with it is each name before anything is registered. Absent until it is admitted. */
-  readonly nameHash?: string;
   /** Absent: a plain command that no CI server knows. */
   readonly scope?: Scope;
   readonly credential: string;
@@ -71,7 +75,7 @@ const LEAST_GRACE_SECONDS = 30;
  * @param workflowId - names the runner when `name` is absent
  * @param policy - timeouts that the worker's config sets for scopes
  */
-export function parseRunnerInput(raw: unknown, workflowId = '', policy: TimeoutPolicy = {}): Parsed<RunnerSpec> {
+export function parseRunnerInput(raw: unknown, workflowId = '', policy: TimeoutPolicy = {}): Parsed<ParsedRunner> {
   const parsed = runnerSchema.safeParse(raw);
   if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
   const input = parsed.data as RunnerInput;
@@ -82,7 +86,7 @@ export function parseRunnerInput(raw: unknown, workflowId = '', policy: TimeoutP
 
 const ms = (text: string): number => parseDuration(text) ?? Number.NaN;
 
-function toSpec(input: RunnerInput, workflowId: string, byScope: ScopeTimeouts): RunnerSpec {
+function toSpec(input: RunnerInput, workflowId: string, byScope: ScopeTimeouts): ParsedRunner {
   const { signalTimeout, cleanupTimeout, jobTimeoutCap = JOB_TIMEOUT_CAP, ...defaults } = byScope;
   const timeouts = { ...RUNNER_DEFAULTS.timeouts, ...defaults, ...input.timeouts };
   const stop = { ...RUNNER_DEFAULTS.stop, ...definedOnly({ signalTimeout, cleanupTimeout }), ...input.stop };

@@ -9,7 +9,6 @@ import { runnerName } from './runnerName.ts';
 /** What is known of the present runner of a life. */
 export interface RunnerState {
   readonly identity: RunnerIdentity;
-  name?: string;
   id?: number;
   /** The pod as last seen. */
   pod?: PodView;
@@ -103,12 +102,17 @@ export class RunnerLife {
   }
 
   /**
-   * By the CI server's name for it, under which its events are known: also before it is known to be registered, because a job that waited
-   * for it may start before that.
+   * The present runner's name at the CI server, under which its job events are known: also before it is known to be registered, because a
+   * job that waited for it may start before that.
    */
-  get #name(): string | undefined {
-    const { spec, runner } = this;
-    return runner.name ?? (spec.nameHash === undefined || spec.scope === undefined ? undefined : runnerName(spec.name, spec.nameHash, runner.identity.attempt));
+  get runnerName(): string {
+    return runnerName(this.spec.name, this.spec.nameHash, this.runner.identity.attempt);
+  }
+
+  /** What the CI server is asked for. */
+  get registration(): { readonly name: string; readonly id?: number } {
+    const { id } = this.runner;
+    return { name: this.runnerName, ...(id === undefined ? {} : { id }) };
   }
 
   /** Moves to a phase: the search attribute for lists and filters, the details for the one who looks. */
@@ -127,12 +131,12 @@ export class RunnerLife {
 
   #publish(first: boolean, more: { outcome?: string; cause?: RunnerCause }): void {
     const { spec } = this;
-    const name = this.#name;
+    const name = this.runnerName;
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.phase, value: this.#phase },
       ...(first && spec.scope !== undefined ? [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }] : []),
       ...(first && spec.set !== undefined ? [{ key: SEARCH_ATTRIBUTES.set, value: spec.set }] : []),
-      ...(name !== undefined && name !== this.#publishedName ? [{ key: SEARCH_ATTRIBUTES.name, value: name }] : []),
+      ...(name !== this.#publishedName ? [{ key: SEARCH_ATTRIBUTES.name, value: name }] : []),
       ...(more.outcome === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.outcome, value: more.outcome }]),
       ...(more.cause === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.cause, value: more.cause }]),
     ]);
@@ -169,7 +173,7 @@ export class RunnerLife {
   /** A job event from the CI server: an early hint. Events about other runners, and stale ones, change nothing. */
   onCiEvent(event: CiEvent): void {
     const { runner } = this;
-    if (event.runnerName !== undefined && event.runnerName !== this.#name) return;
+    if (event.runnerName !== undefined && event.runnerName !== this.runnerName) return;
     if (event.action === 'in_progress') {
       runner.ciBusy = true;
       runner.job = `${event.jobName ?? 'job'} (${event.jobId})`;
@@ -235,11 +239,11 @@ export class RunnerLife {
     const { runner, cancel } = this;
     return {
       phase: this.#phase,
+      runnerName: this.runnerName,
       attempt: runner.identity.attempt,
       unregisterAttempts: this.unregisterAttempts,
       phases: this.phases,
       replaced: this.replaced,
-      ...(runner.name === undefined ? {} : { runnerName: runner.name }),
       ...(runner.id === undefined ? {} : { runnerId: runner.id }),
       ...(runner.pod === undefined ? {} : { pod: runner.pod.name, podUid: runner.pod.uid }),
       ...(runner.pod?.node === undefined ? {} : { node: runner.pod.node }),

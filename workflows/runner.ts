@@ -117,13 +117,13 @@ function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, sto
 }
 
 async function replaceAfter(life: RunnerLife, { cause, afterMs, message }: Extract<EndDecision, { kind: 'replace' }>): Promise<void> {
-  const lost = life.runner;
+  const lost = life.runnerName;
   life.waitFor(message, Date.now() + afterMs);
   if (afterMs > 0) await condition(() => life.cancel !== undefined, afterMs, { summary: `${formatDuration(afterMs)} before another runner takes its place` });
   await awaitClaims(life);
   if (life.cancel !== undefined) return;
   life.replaceRunner();
-  life.replaced.push({ runnerName: lost.name ?? '', cause, replacedBy: '' });
+  life.replaced.push({ runnerName: lost, cause, replacedBy: '' });
 }
 
 /** Nobody mounts a claim while a runner that nobody saw end may still write to it. */
@@ -151,7 +151,7 @@ async function finish(life: RunnerLife, decision: EndDecision, { deregistration 
     outcome: decision.outcome,
     ...(decision.cause === undefined ? {} : { cause: decision.cause }),
     message: decision.message,
-    ...(runner.name === undefined ? {} : { runnerName: runner.name }),
+    runnerName: life.runnerName,
     ...(runner.id === undefined ? {} : { runnerId: runner.id }),
     ...(runner.pod?.exit === undefined ? {} : { exitCode: runner.pod.exit.code }),
     attempt: runner.identity.attempt,

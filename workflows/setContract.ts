@@ -80,7 +80,7 @@ export interface JobEvent {
 /** What a runner tells the set it belongs to. */
 export interface RunnerNews {
   workflowId: string;
-  runnerName?: string;
+  runnerName: string;
 }
 export interface RunnerEndedNews extends RunnerNews {
   outcome: RunnerOutcome;

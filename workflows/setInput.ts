@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Scope } from '../activities/ports.ts';
 import { parseDuration } from './duration.ts';
-import { parseRunnerInput, type RunnerSpec } from './input.ts';
+import { parseRunnerInput, type ParsedRunner } from './input.ts';
 import { duration, toErrors, type InputError, type Parsed } from './inputFields.ts';
 import type { RunnerSetInput, SetScale } from './setContract.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from './setRunnerNames.ts';
@@ -89,7 +89,7 @@ export interface SetAdmission {
 }
 
 /** Validates what people hand in. Every error is reported at once; those of the template under `template`. */
-export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy }: SetAdmission): Parsed<SetSpec & { readonly runner: RunnerSpec }> {
+export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy }: SetAdmission): Parsed<SetSpec & { readonly runner: ParsedRunner }> {
   const parsed = schema.safeParse(raw);
   if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
   const input = parsed.data as RunnerSetInput;
@@ -122,7 +122,7 @@ function templateErrors({ template }: RunnerSetInput): InputError[] {
 
 const ms = (text: string): number => parseDuration(text) ?? Number.NaN;
 
-function toSpec(input: RunnerSetInput, runner: RunnerSpec, generation: string): SetSpec {
+function toSpec(input: RunnerSetInput, runner: ParsedRunner, generation: string): SetSpec {
   const { scaleDownDelay, recreationGuard, queueCheck } = { ...SET_DEFAULTS, ...input };
   const intervals = { ...SET_DEFAULTS.intervals, ...input.intervals };
   return {

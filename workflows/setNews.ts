@@ -23,8 +23,8 @@ export async function tellSetEnded(life: RunnerLife, { outcome, cause }: RunnerR
   await tolerate(set, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerEndedSignal, ended));
 }
 
-function news({ workflowId, runner: { name } }: RunnerLife): RunnerNews {
-  return name === undefined ? { workflowId } : { workflowId, runnerName: name };
+function news({ workflowId, runnerName }: RunnerLife): RunnerNews {
+  return { workflowId, runnerName };
 }
 
 async function tolerate(set: string, tell: () => Promise<void>): Promise<void> {

@@ -164,8 +164,8 @@ export class SetState {
       if (suffixOf(this.facts.spec.name, workflowId) !== undefined && !this.runners.hasEnded(workflowId)) delete this.facts.listedAt;
       return;
     }
-    if (runnerName !== undefined) runner.runnerName = runnerName;
-    if (runner.state === 'starting') this.runners.enter(runner, runnerName !== undefined && this.jobs.assignedTo(runnerName) ? 'busy' : 'idle', now);
+    runner.runnerName = runnerName;
+    if (runner.state === 'starting') this.runners.enter(runner, this.jobs.assignedTo(runnerName) ? 'busy' : 'idle', now);
     if (runner.generation === this.facts.spec.generation) this.facts.health = afterOnline(this.facts.health);
     this.settle(now);
   }
@@ -174,7 +174,7 @@ export class SetState {
     const { facts } = this;
     if (suffixOf(facts.spec.name, news.workflowId) === undefined || this.runners.hasEnded(news.workflowId)) return;
     const runner = this.runners.remove(news.workflowId, now);
-    this.#letGo(news.workflowId, news.runnerName ?? runner?.runnerName);
+    this.#letGo(news.workflowId, runner?.runnerName ?? news.runnerName);
     const hadJob = this.#releaseJobsOf(news.workflowId, now);
     if (runner !== undefined && runner.generation === facts.spec.generation) facts.health = afterEnd(facts.health, news, runner.startedAt, now, facts.spec);
     const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobSeen;

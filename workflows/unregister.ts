@@ -2,7 +2,6 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ParentClosePolicy, condition, startChild } from '@temporalio/workflow';
 import type { StopReason } from '../activities/ports.ts';
-import type { ReleaseInput } from '../activities/release.ts';
 import type { Cancellation } from './cancellation.ts';
 import { callUnless, ciCalls, clusterCalls } from './calls.ts';
 import { podRef, see } from './comeUp.ts';
@@ -150,7 +149,7 @@ class Unregistration {
     const { spec, runner } = life;
     life.enter(facts.ended ? 'Unregistering' : 'Draining');
     const retriesBusy = !spec.ephemeral && !facts.ended && facts.stop === undefined;
-    const unknown = runner.name === undefined;
+    const unknown = runner.pod === undefined;
     const summary = retriesBusy ? 'unregister (again while it is busy)' : 'unregister';
     const stopping = facts.stop !== undefined && !facts.ended;
     const called = await callUnless(
@@ -159,7 +158,7 @@ class Unregistration {
         await ciCalls(spec.credential, life.scope, 'release', { summary, ...(unknown ? { withinMs: UNKNOWN_RUNNER_MS } : {}) }).release({
           scope: life.scope,
           credential: spec.credential,
-          runner: registrationOf(life),
+          runner: life.registration,
           onBusy: retriesBusy ? 'retry' : 'return',
           busyRetryMs: spec.intervals.busyRetryMs,
           credentialsRetryMs: spec.intervals.credentialsRetryMs,
@@ -266,21 +265,21 @@ class Unregistration {
 
   /** The start is awaited where no cancellation reaches it: from then on somebody else sees to the registration. */
   async #handOff(): Promise<string> {
-    const { spec, runner, scope } = this.#life;
+    const { spec, runnerName, scope } = this.#life;
     const input: DeregistrationInput = {
       [scope.kind]: scope.name,
       credential: spec.credential,
-      runner: registrationOf(this.#life),
+      runner: this.#life.registration,
       reason: 'the runner ended and the CI server did not remove its registration yet',
       firstRetry: `${spec.intervals.busyRetryMs}ms`,
     };
-    const workflowId = `deregistration-${runner.name ?? `${this.#life.workflowId}-${runner.identity.attempt}`}`;
+    const workflowId = `deregistration-${runnerName}`;
     try {
       await startChild(DEREGISTRATION_WORKFLOW, {
         workflowId,
         args: [input],
         parentClosePolicy: ParentClosePolicy.ABANDON,
-        staticSummary: `remove the registration of ${runner.name ?? spec.name}`,
+        staticSummary: `remove the registration of ${runnerName}`,
       });
     } catch (error) {
       // Somebody is at it already (this workflow was reset, or a person started it).
@@ -290,7 +289,3 @@ class Unregistration {
   }
 }
 
-function registrationOf({ runner, spec }: RunnerLife): ReleaseInput['runner'] {
-  if (runner.name === undefined) return { namePrefix: spec.name, identity: runner.identity };
-  return runner.id === undefined ? { name: runner.name } : { name: runner.name, id: runner.id };
-}

@@ -3,7 +3,6 @@
  * activity, on whatever worker, finds what an earlier try made.
  */
 import { createHash } from 'node:crypto';
-import { runnerName as nameOfAttempt } from '../../workflows/runnerName.ts';
 import type { RunnerIdentity } from '../ports.ts';
 
 /** A pod's name is also its host name and the value of labels: a DNS-1123 label (RFC 1123) of at most 63 characters. */
@@ -40,12 +39,7 @@ export function claimName({ workflowId, firstRunId }: Omit<RunnerIdentity, 'atte
   return `${readable === '' ? 'runner' : readable}-${hash}-${name}`;
 }
 
-/** Name of the runner at the CI server: {@link nameOfAttempt}. */
-export function runnerName(base: string, identity: RunnerIdentity): string {
-  return nameOfAttempt(base, runnerHash(identity), identity.attempt);
-}
-
-/** 5 hex digits of the life, whichever attempt. */
+/** 5 hex digits of the life, whichever attempt: see workflows/runnerName.ts. */
 export function runnerHash({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>): string {
   return sha256(`${workflowId}|${firstRunId}`).slice(0, RUNNER_HASH);
 }

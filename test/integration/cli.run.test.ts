@@ -49,7 +49,7 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     const { pod = '' } = await status();
     compute.start(pod);
     await until('Idle', async () => (await status()).phase === 'Idle');
-    const { runnerName = '' } = await status();
+    const { runnerName } = await status();
     ci.connect(runnerName);
     ci.setBusy(runnerName, true);
     compute.startJob(pod);

@@ -50,7 +50,7 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
     return await status(id);
   }
   async function makeBusy(id: string): Promise<{ pod: string; runnerName: string }> {
-    const { pod = '', runnerName = '' } = await idle(id);
+    const { pod = '', runnerName } = await idle(id);
     ci.connect(runnerName);
     ci.setBusy(runnerName, true);
     compute.startJob(pod);

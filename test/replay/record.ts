@@ -72,7 +72,7 @@ async function record(address: string, name: string, scenario: Scenario): Promis
       assert.partialDeepStrictEqual(result, scenario.ends, `${name} did not end as told`);
       assert.equal(result.deregistration !== undefined, scenario.deregistration !== undefined, `${name}: hand-off to deregistration`);
       if (result.deregistration !== undefined) {
-        scenario.deregistration?.(stage, result.runnerName ?? '');
+        scenario.deregistration?.(stage, result.runnerName);
         await world.client.workflow.getHandle(result.deregistration).result();
         for (const [, history] of await historiesOf(world.client, result.deregistration)) files.set(`${name}.deregistration.json`, history);
       }

@@ -42,7 +42,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     probes: false,
     async play(stage) {
       const pod = await idle(stage);
-      stage.ci.forget((await stage.run.status()).runnerName ?? '');
+      stage.ci.forget((await stage.run.status()).runnerName);
       stage.compute.end(pod, 0);
     },
     ends: { outcome: 'succeeded', attempt: 1 },
@@ -51,7 +51,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     probes: false,
     async play(stage) {
       const pod = await idle(stage);
-      const { runnerName = '' } = await stage.run.status();
+      const { runnerName } = await stage.run.status();
       await stage.run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' });
       await phase(stage, 'Busy');
       await stage.run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
@@ -65,7 +65,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       const pod = await busy(stage);
       await stage.run.handle.executeUpdate('drain', { args: [{ reason: 'node maintenance' }] });
       await until('three refusals', () => stage.ci.count('remove') >= 3);
-      stage.ci.setBusy((await stage.run.status()).runnerName ?? '', false);
+      stage.ci.setBusy((await stage.run.status()).runnerName, false);
       stage.compute.endJob(pod);
     },
     ends: { outcome: 'succeeded', attempt: 1 },
@@ -81,7 +81,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
         await phase(stage, 'Busy');
         if (job > 500) throw new Error('500 jobs, and the server does not suggest to continue as new');
       }
-      stage.ci.setBusy((await stage.run.status()).runnerName ?? '', false);
+      stage.ci.setBusy((await stage.run.status()).runnerName, false);
       stage.compute.endJob(pod);
       await phase(stage, 'Idle');
       await stage.run.handle.executeUpdate('drain', { args: [] });
@@ -104,7 +104,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       stage.compute.onDelete = 'linger';
       await stage.run.handle.signal('cancel', { reason: 'superseded by hand' });
       await until('the graceful stop', () => stage.compute.deletions.length > 0);
-      stage.ci.setBusy((await stage.run.status()).runnerName ?? '', false);
+      stage.ci.setBusy((await stage.run.status()).runnerName, false);
       stage.compute.end(pod, 143);
     },
     ends: { outcome: 'aborted', cause: 'cancelled' },
@@ -112,7 +112,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'cancel-force-while-busy': {
     async play(stage) {
       await busy(stage);
-      stage.ci.setBusy((await stage.run.status()).runnerName ?? '', false);
+      stage.ci.setBusy((await stage.run.status()).runnerName, false);
       await stage.run.handle.signal('cancel', { mode: 'force', reason: 'now' });
     },
     ends: { outcome: 'aborted', cause: 'cancelled' },
@@ -125,7 +125,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await phase(stage, 'Draining');
       await stage.run.handle.signal('cancel', { mode: 'stop', reason: 'second' });
       await until('the graceful stop', () => stage.compute.deletions.length > 0);
-      stage.ci.setBusy((await stage.run.status()).runnerName ?? '', false);
+      stage.ci.setBusy((await stage.run.status()).runnerName, false);
       await stage.run.handle.signal('cancel', { mode: 'force', reason: 'third' });
     },
     ends: { outcome: 'aborted', cause: 'cancelled' },
@@ -154,7 +154,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'evicted-while-busy': {
     async play(stage) {
       const pod = await busy(stage);
-      stage.ci.setBusy((await stage.run.status()).runnerName ?? '', false);
+      stage.ci.setBusy((await stage.run.status()).runnerName, false);
       stage.compute.end(pod, 143, EVICTION);
     },
     ends: { outcome: 'errored', cause: 'evicted', attempt: 1 },
@@ -207,7 +207,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     async play(stage) {
       await busy(stage);
       await stage.run.handle.executeUpdate('extendDeadline', { args: [{ by: '1s' }] });
-      stage.ci.setBusy((await stage.run.status()).runnerName ?? '', false);
+      stage.ci.setBusy((await stage.run.status()).runnerName, false);
     },
     ends: { outcome: 'aborted', cause: 'run_timeout' },
   },
@@ -273,7 +273,7 @@ async function started({ compute, run }: Stage, attempt = 1): Promise<string> {
 /** Brings the runner of an attempt online. @returns its pod */
 async function idle(stage: Stage, attempt = 1): Promise<string> {
   const { compute, ci, run } = stage;
-  const { pod = '', runnerName = '' } = await run.reaches(`pod ${attempt}`, (status) => status.attempt === attempt && status.pod !== undefined && status.runnerName !== undefined);
+  const { pod = '', runnerName } = await run.reaches(`pod ${attempt}`, (status) => status.attempt === attempt && status.pod !== undefined);
   compute.start(pod);
   ci.connect(runnerName);
   await phase(stage, 'Idle');
@@ -283,7 +283,7 @@ async function idle(stage: Stage, attempt = 1): Promise<string> {
 /** Brings the runner of an attempt online, and gives it a job. @returns its pod */
 async function busy(stage: Stage, attempt = 1): Promise<string> {
   const pod = await idle(stage, attempt);
-  stage.ci.setBusy((await stage.run.status()).runnerName ?? '', true);
+  stage.ci.setBusy((await stage.run.status()).runnerName, true);
   stage.compute.startJob(pod);
   await phase(stage, 'Busy');
   return pod;
@@ -291,7 +291,7 @@ async function busy(stage: Stage, attempt = 1): Promise<string> {
 
 /** GitHub's side of the end of an ephemeral runner's job: it is unregistered before it exits. */
 async function finishJob({ compute, ci, run }: Stage, pod: string, record?: SupervisorRecord): Promise<void> {
-  ci.forget((await run.status()).runnerName ?? '');
+  ci.forget((await run.status()).runnerName);
   compute.endJob(pod);
   compute.end(pod, 0, { exit: { code: 0, oomKilled: false, ...(record && { record }) } });
 }

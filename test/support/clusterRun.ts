@@ -84,10 +84,10 @@ export class ClusterRun {
   }
 
   /** The present pod, once its runner is registered and listening. */
-  async listens(attempt = 1): Promise<RunnerStatus & { pod: string; runnerName: string }> {
+  async listens(attempt = 1): Promise<RunnerStatus & { pod: string }> {
     const { simulator } = this.world;
-    const status = await this.reaches(`runner ${attempt} listening`, ({ attempt: now, runnerName = '', phase }) => now === attempt && phase !== 'Registering' && simulator.runner(runnerName)?.status === 'online');
-    return status as RunnerStatus & { pod: string; runnerName: string };
+    const status = await this.reaches(`runner ${attempt} listening`, ({ attempt: now, runnerName, pod, phase }) => now === attempt && pod !== undefined && phase !== 'Registering' && simulator.runner(runnerName)?.status === 'online');
+    return status as RunnerStatus & { pod: string };
   }
 
   async pods(): Promise<V1Pod[]> {

@@ -33,7 +33,7 @@ describe('text from outside', () => {
       output.note('phase', nasty, { reason: nasty });
       output.error(new CliError('invalid_input', nasty, { fields: [{ field: nasty, message: nasty }] }));
       const line = new PhaseLine(output, nasty, 0);
-      line.show({ phase: 'Busy', status: { phase: 'Busy', attempt: 1, unregisterAttempts: 0, phases: [], replaced: [], job: nasty, waitsFor: nasty } }, 0);
+      line.show({ phase: 'Busy', status: { phase: 'Busy', runnerName: nasty, attempt: 1, unregisterAttempts: 0, phases: [], replaced: [], job: nasty, waitsFor: nasty } }, 0);
       line.end();
       // oxlint-disable-next-line no-control-regex -- that none is printed is the point
       expect(terminal.written.stdout + terminal.written.stderr).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]|\\u00/);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { podName, runnerName } from '../../activities/compute/naming.ts';
+import { podName, runnerHash } from '../../activities/compute/naming.ts';
+import { runnerName } from '../../workflows/runnerName.ts';
 
 const identity = { workflowId: 'runner-blue-7', firstRunId: '0197-aa', attempt: 1 };
 const DNS_1123_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -31,19 +32,21 @@ describe('podName', () => {
 });
 
 describe('runnerName', () => {
+  const hash = runnerHash(identity);
+
   test('first attempt, replacement', () => {
-    const first = runnerName('blue-7', identity);
+    const first = runnerName('blue-7', hash, 1);
     expect(first).toMatch(/^blue-7-[0-9a-f]{5}$/);
-    expect(runnerName('blue-7', { ...identity, attempt: 2 })).toBe(`${first}-r2`);
-    expect(runnerName('blue-7', { ...identity, attempt: 12 })).toBe(`${first}-r12`);
+    expect(runnerName('blue-7', hash, 2)).toBe(`${first}-r2`);
+    expect(runnerName('blue-7', hash, 12)).toBe(`${first}-r12`);
   });
 
   test('at most 64 characters, the suffix kept', () => {
-    expect(runnerName('x'.repeat(100), identity)).toMatch(/^x{58}-[0-9a-f]{5}$/);
-    expect(runnerName('x'.repeat(100), { ...identity, attempt: 3 })).toMatch(/^x{55}-[0-9a-f]{5}-r3$/);
+    expect(runnerName('x'.repeat(100), hash, 1)).toMatch(/^x{58}-[0-9a-f]{5}$/);
+    expect(runnerName('x'.repeat(100), hash, 3)).toMatch(/^x{55}-[0-9a-f]{5}-r3$/);
   });
 
   test('another run of the same workflow id gets another name', () => {
-    expect(runnerName('a', identity)).not.toBe(runnerName('a', { ...identity, firstRunId: 'other' }));
+    expect(hash).not.toBe(runnerHash({ ...identity, firstRunId: 'other' }));
   });
 });

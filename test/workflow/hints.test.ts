@@ -22,7 +22,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Registering', (status) => status.phase === 'Registering');
+    const { runnerName } = await run.reaches('Registering', (status) => status.phase === 'Registering');
     await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 1, runnerName: 'somebody-else' });
     await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' });
     expect(await run.reaches('Busy', (status) => status.phase === 'Busy')).toMatchObject({ job: 'build (42)' });
@@ -72,7 +72,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     const run = await world.start({ ephemeral: false, intervals: { idleConfirm: '2s' } });
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.connect(runnerName);
     await run.handle.executeUpdate('drain', { args: [{ reason: 'scale-down' }] });
     await run.reaches('its registration gone', () => ci.count('remove') === 1);
@@ -92,7 +92,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     const run = await world.start({ intervals: { resync: '1s' } });
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.forget(runnerName);
     compute.end(pod, 0);
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });

@@ -17,7 +17,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
 
   /** GitHub's side of an ephemeral runner's job: busy, then gone. */
   async function runJob(run: RunnerRun, pod: string): Promise<void> {
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.setBusy(runnerName, true);
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
@@ -42,7 +42,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.forget(runnerName);
     compute.change(pod, { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
     const result = await run.result();
@@ -56,7 +56,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Registering', (status) => status.phase === 'Registering');
+    const { runnerName } = await run.reaches('Registering', (status) => status.phase === 'Registering');
     ci.connect(runnerName);
     await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.forget(runnerName);
@@ -71,7 +71,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start({ ephemeral: false });
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.connect(runnerName);
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
@@ -95,7 +95,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.setBusy(runnerName, true);
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
@@ -115,7 +115,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.setBusy(runnerName, true);
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
@@ -163,7 +163,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start({ onEviction });
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.setBusy(runnerName, true);
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
@@ -222,7 +222,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start({ timeouts: { jobTimeout: '700ms' } });
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.setBusy(runnerName, true);
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
@@ -249,7 +249,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
     compute.end(pod, 0, { terminating: true, disruption: 'EvictionByEvictionAPI' });

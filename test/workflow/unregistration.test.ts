@@ -26,7 +26,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     run = await world.start(input);
     pod = await run.pod();
     compute.start(pod);
-    runnerName = (await run.reaches('a name', (status) => status.runnerName !== undefined)).runnerName ?? '';
+    ({ runnerName } = await run.status());
     ci.connect(runnerName);
     await run.reaches('Idle', (status) => status.phase === 'Idle');
   }
@@ -95,7 +95,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     run = await world.start({ ephemeral: false });
     pod = await run.pod();
     compute.start(pod);
-    runnerName = (await run.reaches('Registering', (status) => status.phase === 'Registering')).runnerName ?? '';
+    ({ runnerName } = await run.reaches('Registering', (status) => status.phase === 'Registering'));
     await drain();
     await until('several looks', () => ci.count('find') >= 4);
     expect(compute.deletions).toEqual([]);

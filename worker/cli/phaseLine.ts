@@ -15,7 +15,7 @@ export interface Seen {
 export function seenText({ phase, status, problem }: Seen): string {
   return [
     phase,
-    status?.runnerName && `runner ${status.runnerName}`,
+    status && `runner ${status.runnerName}`,
     status?.job && `job ${status.job}`,
     status?.cancel && `cancel ${status.cancel.mode}`,
     status?.waitsFor && `waits for ${status.waitsFor}${status.waitsUntil ? ` until ${status.waitsUntil}` : ''}`,

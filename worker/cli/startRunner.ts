@@ -2,7 +2,7 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../workflows/contract.ts';
-import { parseRunnerInput, type RunnerSpec } from '../../workflows/input.ts';
+import { parseRunnerInput, type ParsedRunner } from '../../workflows/input.ts';
 import type { TimeoutPolicy } from '../../workflows/timeoutPolicy.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { readableName } from './readableName.ts';
@@ -86,12 +86,12 @@ export async function findRunner(session: Session, id: string): Promise<StartedR
   throw missing;
 }
 
-function summaryOf({ ephemeral, scope, labels, pod }: RunnerSpec): string {
+function summaryOf({ ephemeral, scope, labels, pod }: ParsedRunner): string {
   if (scope === undefined) return clip(clean((pod.command ?? []).join(' ')), 200);
   return clip(clean(`${ephemeral ? 'ephemeral' : 'static'} runner for ${scope.name} (${labels.join(', ')})`), 200);
 }
 
-function searchAttributesOf(spec: RunnerSpec): SearchAttributePair[] {
+function searchAttributesOf(spec: ParsedRunner): SearchAttributePair[] {
   return [
     { key: SEARCH_ATTRIBUTES.phase, value: 'Requested' },
     ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),

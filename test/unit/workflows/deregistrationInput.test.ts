@@ -17,8 +17,8 @@ describe('input of the deregistration workflow', () => {
     });
   });
 
-  test('what a life hands on that never learnt its runner’s name', () => {
-    const runner = { namePrefix: 'ci', identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 2 } };
+  test('what a life hands on that never learnt its runner’s id', () => {
+    const runner = { name: 'ci-0a1b2-r2' };
     expect(parseDeregistrationInput({ organization: 'acme', credential: 'app', runner, reason: 'why', firstRetry: '150ms' })).toMatchObject({
       ok: true,
       spec: { runner, credential: 'app', reason: 'why', firstRetryMs: 150 },
@@ -29,7 +29,7 @@ describe('input of the deregistration workflow', () => {
     ['no scope', { runner: { name: 'r' } }, 'organization'],
     ['two scopes', { organization: 'a', enterprise: 'b', runner: { name: 'r' } }, 'organization, enterprise'],
     ['no runner', { organization: 'a' }, 'runner'],
-    ['a runner without a name', { organization: 'a', runner: { id: 1 } }, 'runner'],
+    ['a runner without a name', { organization: 'a', runner: { id: 1 } }, 'runner.name'],
     ['an unknown field', { organization: 'a', runner: { name: 'r' }, giveUp: '1h' }, 'giveUp'],
     ['no duration', { organization: 'a', runner: { name: 'r' }, firstRetry: 'soon' }, 'firstRetry'],
     ['nothing', undefined, 'input'],

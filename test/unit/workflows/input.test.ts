@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseRunnerInput, type RunnerSpec } from '../../../workflows/input.ts';
+import { parseRunnerInput, type ParsedRunner } from '../../../workflows/input.ts';
 import { JOB_TIMEOUT_CAP, RUNNER_DEFAULTS } from '../../../workflows/runnerDefaults.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** The spec of a good input. */
-function accepted(input: object, workflowId?: string): RunnerSpec {
+function accepted(input: object, workflowId?: string): ParsedRunner {
   const parsed = parseRunnerInput(input, workflowId);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   return parsed.spec;
@@ -20,7 +20,7 @@ function refused(input: unknown): string[] {
 
 describe('production defaults', () => {
   /** Changing one of these changes how runners behave in production: on purpose only, with a line in the changelog. */
-  const defaults: Omit<RunnerSpec, 'name' | 'scope'> = {
+  const defaults: Omit<ParsedRunner, 'name' | 'scope'> = {
     credential: 'default',
     runnerGroupId: 1,
     labels: ['self-hosted'],
