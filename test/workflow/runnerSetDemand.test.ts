@@ -126,6 +126,8 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     set.startJob(runner);
     ci.jobs = [];
     ci.list(70, { status: 'in_progress', startedAt: Date.now(), runnerName: runner.runnerName ?? '' });
+    // Its runner alone may have said that it is busy; a look has to have seen the job before there is none any more.
+    await set.reaches('the job that runs', ({ jobs }) => jobs.assigned === 1 && jobs.queued === 0);
     await set.settles({ busy: 1 });
     ci.failure = new Error('no answer');
     const { looks } = ci;
