@@ -124,7 +124,8 @@ export class SetState {
 
   /** A runner goes by its name and by its workflow id. */
   isSame(one: string, other: string): boolean {
-    return one === other || (this.runners.find(one) !== undefined && this.runners.find(one) === this.runners.find(other));
+    const runner = this.runners.find(one);
+    return one === other || (runner !== undefined && runner === this.runners.find(other));
   }
 
   end(reason: string, cancelled = false): void {

@@ -288,4 +288,3 @@ class Unregistration {
     return workflowId;
   }
 }
-

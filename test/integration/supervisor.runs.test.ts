@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { readName } from '../../supervisor/processTable.ts';
+import { readName, readProcess } from '../../supervisor/processTable.ts';
 import { childrenOf, handles, PLACEMENTS, SupervisedProcess, supervisorBundle } from '../support/supervisedProcess.ts';
 import { until } from '../support/until.ts';
 
@@ -161,9 +161,9 @@ describe('the budget holds', () => {
 test.each(['sleep 77', 'nice -n -5 sleep 77'])('the command and what it starts run at nice 5, the supervisor does not: %s', async (command) => {
   const supervised = run(['--', 'sh', '-c', `${command} & echo up; wait`]).reading();
   await supervised.printed('up');
-  const nice = (pid: number): number => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[16]);
+  const nice = (pid: number): number | undefined => readProcess(pid)?.nice;
   const [child = 0] = childrenOf(supervised.supervisorPid);
-  const own = nice(supervised.supervisorPid);
+  const own = nice(supervised.supervisorPid) ?? Number.NaN;
   expect(nice(child)).toBe(Math.max(own, 5));
   await until('its child', () => childrenOf(child).some((pid) => readName(pid) === 'sleep'));
   await until('its child to run at nice 5', () => nice(childrenOf(child)[0] ?? 0) === Math.max(own, 5));

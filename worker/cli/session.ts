@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import { CliError } from './exit.ts';
-import { isUnheardUpdate, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
+import { isUnheard, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
 
 /** The options that every command has. */
 export interface ConnectionFlags {
@@ -30,8 +30,8 @@ export interface ConnectionSettings {
 const CONNECT_TIMEOUT_MS = 4_000;
 /** How long one call may take, in ms. */
 const CALL_TIMEOUT_MS = 10_000;
-/** How long to leave a workflow that could not take an update, in ms. */
-const UPDATE_AGAIN_MS = 100;
+/** How long to leave a workflow that has not heard, as a new one before its input has been checked, in ms. */
+const HEARING_MS = 100;
 
 /**
  * Flags win over the environment, that over the profile's file, that over the defaults
@@ -120,20 +120,25 @@ export class Session {
   }
 
   /**
-   * Sends an update until a worker has taken it, or the time is over. Throws what the client throws.
+   * Like {@link attempt}, again while the workflow has not heard.
    * @param timeoutMs - for all tries together
    */
-  async update<T>(workflowId: string, name: string, body: unknown, timeoutMs: number): Promise<T> {
+  async attemptUntilHeard<T>(fn: (client: Client) => Promise<T>, timeoutMs: number): Promise<T> {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
       try {
-        // By name: the SDK's types have no place for an argument that may be left out.
-        return await this.attempt((client) => client.workflow.getHandle(workflowId).executeUpdate<T, [unknown]>(name, { args: [body] }), deadline - performance.now());
+        return await this.attempt(fn, deadline - performance.now());
       } catch (error) {
-        if (!isUnheardUpdate(error) || performance.now() + UPDATE_AGAIN_MS > deadline) throw error;
-        await delay(UPDATE_AGAIN_MS);
+        if (!isUnheard(error) || performance.now() + HEARING_MS >= deadline) throw error;
+        await delay(HEARING_MS);
       }
     }
+  }
+
+  /** Sends an update, {@link attemptUntilHeard}. */
+  async update<T>(workflowId: string, name: string, body: unknown, timeoutMs: number): Promise<T> {
+    // By name: the SDK's types have no place for an argument that may be left out.
+    return await this.attemptUntilHeard((client) => client.workflow.getHandle(workflowId).executeUpdate<T, [unknown]>(name, { args: [body] }), timeoutMs);
   }
 
   about(workflowId?: string): ErrorSubject {

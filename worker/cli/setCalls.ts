@@ -1,6 +1,5 @@
 /** What `holdfast set` asks of a set's workflow, and its errors in the words of sets. */
-import { setTimeout as delay } from 'node:timers/promises';
-import { QueryNotRegisteredError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError, type WorkflowExecutionDescription } from '@temporalio/client';
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common';
 import { RUNNER_SET_WORKFLOW, setWorkflowId, type RunnerSetStatus } from '../../workflows/setContract.ts';
 import { CliError } from './exit.ts';
@@ -10,9 +9,6 @@ import { toCliError } from './temporalErrors.ts';
 
 /** A worker that runs answers an update within this, in ms: validation, and an activity or two. */
 const UPDATE_TIMEOUT_MS = 10_000;
-
-/** How long to leave a new set before it is asked again, in ms. */
-const ADMISSION_MS = 100;
 
 /** A set by its name, or by its workflow id: one that runs, or the last one that did. @throws CliError `not_found`, `usage`, `unreachable` */
 export async function describeSet(session: Session, nameOrId: string): Promise<WorkflowExecutionDescription> {
@@ -46,20 +42,12 @@ export async function runningSet(session: Session, nameOrId: string): Promise<Wo
 
 /** Asks the workflow; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
 export async function askSet<T>(session: Session, workflowId: string, query: string, timeoutMs: number = QUERY_TIMEOUT_MS): Promise<T | undefined> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    try {
-      return await session.attempt((client) => client.workflow.getHandle(workflowId).query<T>(query), deadline - performance.now());
-    } catch (error) {
-      // A set that was started just now answers once its declaration has been checked.
-      if (error instanceof QueryNotRegisteredError && performance.now() + ADMISSION_MS < deadline) {
-        await delay(ADMISSION_MS);
-        continue;
-      }
-      const known = setError(error, session, workflowId);
-      if (known.code === 'not_found' || known.code === 'usage') throw known;
-      return undefined;
-    }
+  try {
+    return await session.attemptUntilHeard((client) => client.workflow.getHandle(workflowId).query<T>(query), timeoutMs);
+  } catch (error) {
+    const known = setError(error, session, workflowId);
+    if (known.code === 'not_found' || known.code === 'usage') throw known;
+    return undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 /** What the Temporal client throws, as errors for people. */
-import { isGrpcServiceError, WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { isGrpcServiceError, QueryNotRegisteredError, WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { NamespaceNotFoundError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
 import { CliError } from './exit.ts';
 
@@ -46,10 +46,12 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 /**
- * The update has not reached the workflow, which is no verdict: it has only begun and does not know updates yet, or its task was thrown away
- * because something else came in while it ended (https://docs.temporal.io/references/errors#unhandled-command).
+ * The query or update has not reached the workflow, which is no verdict: it has only begun and knows none yet, or the task that took the
+ * update was thrown away, because something else came in while the workflow ended
+ * (https://docs.temporal.io/references/errors#unhandled-command).
  */
-export function isUnheardUpdate(error: unknown): boolean {
+export function isUnheard(error: unknown): boolean {
+  if (error instanceof QueryNotRegisteredError) return true;
   if (error instanceof WorkflowUpdateFailedError) return error.cause?.message.startsWith('No registered handler for update') === true;
   const { code, details } = grpcStatus(error);
   return code === FAILED_PRECONDITION && /workflow task failure/i.test(details);
