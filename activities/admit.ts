@@ -3,21 +3,14 @@
  * carry a validator in each of thousands of cached workflows, and so that the defaults of the day a life began are in its history: a
  * later release with other defaults does not change it.
  */
-import type { DeregistrationSpec } from '../workflows/deregistrationInput.ts';
-import { parseDeregistrationInput } from '../workflows/deregistrationInput.ts';
-import type { RunnerSpec } from '../workflows/input.ts';
-import { parseRunnerInput } from '../workflows/input.ts';
-import { podOf } from '../workflows/podOf.ts';
-import type { InputError, Parsed } from '../workflows/inputFields.ts';
+import { parseDeregistrationInput, type DeregistrationSpec } from '../core/input/deregistration.ts';
+import { parseRunnerInput, type RunnerSpec } from '../core/input/runner.ts';
+import { podOf } from '../core/input/podRequest.ts';
+import type { InputError, Parsed } from '../core/input/fields.ts';
 import { runnerHash } from './compute/naming.ts';
-import { FAILURE_TYPES, failure } from './failures.ts';
+import { failure } from './failures.ts';
 import { UnknownCredentialError, type ActivityPorts } from './ports.ts';
-
-export interface AdmitRunnerInput {
-  readonly input: unknown;
-  readonly workflowId: string;
-  readonly firstRunId: string;
-}
+import { FAILURE_TYPES, type AdmitRunnerInput } from '../core/calls/index.ts';
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
 export function admitRunner(ports: ActivityPorts, { input, workflowId, firstRunId }: AdmitRunnerInput): RunnerSpec {

@@ -1,24 +1,7 @@
 /** How the errors of the ports become Temporal failures: which are retried, when, and how loudly. */
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { CiServerError, ComputeError, UnknownCredentialError, type CiServerErrorKind, type ComputeErrorKind } from './ports.ts';
-
-/** Types of the failures that activities end with; workflows and operators match on them, so they are stable. */
-export const FAILURE_TYPES = {
-  busy: 'RunnerBusy',
-  rate_limited: 'RateLimited',
-  credentials: 'CredentialsRefused',
-  name_taken: 'RunnerNameTaken',
-  rejected: 'CiServerRejected',
-  unavailable: 'CiServerUnavailable',
-  notOnline: 'RunnerNotOnlineYet',
-  nodeNotReleased: 'NodeNotReleased',
-  invalidInput: 'InvalidInput',
-  unknownCredential: 'UnknownCredential',
-  quota_exceeded: 'QuotaExceeded',
-  invalid: 'PodInvalid',
-  forbidden: 'ComputeForbidden',
-  computeUnavailable: 'ComputeUnavailable',
-} as const;
+import { FAILURE_TYPES } from '../core/calls/index.ts';
 
 /** Delays of retries that are not the retry policy's own backoff, in ms. */
 export interface RetryPace {

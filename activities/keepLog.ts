@@ -1,5 +1,6 @@
 /** Keeps the last lines of a runner that did not succeed. Never in Temporal: a job's log may hold anything. */
-import type { ActivityPorts, PodRef } from './ports.ts';
+import type { ActivityPorts } from './ports.ts';
+import type { PodRef } from '../core/domain/pod.ts';
 
 /** A log that takes longer to read must not hold up the end of a life, in ms. */
 const PATIENCE_MS = 5_000;

@@ -1,22 +1,8 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { lastTry } from './lastTry.ts';
-import { FAILURE_TYPES, failure, toFailure } from './failures.ts';
-import type { ActivityPorts, Scope } from './ports.ts';
-
-export interface LookUpInput {
-  readonly scope: Scope;
-  readonly credential: string;
-  readonly runner: { readonly id?: number; readonly name: string };
-  /** First delay between two looks; doubles up to 30 s. */
-  readonly intervalMs: number;
-  readonly credentialsRetryMs: number;
-}
-
-/** A runner seen online at the CI server. */
-export interface Sighting {
-  readonly runnerId: number;
-  readonly busy: boolean;
-}
+import { failure, toFailure } from './failures.ts';
+import type { ActivityPorts } from './ports.ts';
+import { FAILURE_TYPES, type LookUpInput, type Sighting } from '../core/calls/index.ts';
 
 const MAX_INTERVAL_MS = 30_000;
 

@@ -1,53 +1,18 @@
 import { CompleteAsyncError } from '@temporalio/activity';
-import { FAILURE_TYPES, failure, toFailure } from './failures.ts';
+import { failure, toFailure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { keepLog } from './keepLog.ts';
-import { isMet, type PodCondition } from '../workflows/podConditions.ts';
-import { answerSoon, type LookOut } from './shortWaits.ts';
-import type { ActivityPorts, PodRef, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from './ports.ts';
-
-export interface PodInput {
-  readonly workflowId: string;
-  readonly pod: PodRef;
-}
-
-export interface AwaitPodInput extends PodInput {
-  readonly until: PodCondition;
-}
-
-export interface StopPodInput extends PodInput {
-  /** The pod's own grace when absent; 0 kills at once. */
-  readonly gracePeriodSeconds?: number;
-  readonly reason: string;
-  /** Told to the supervisor before the pod is stopped. */
-  readonly announce?: StopReason;
-  /** The log's tail is kept first. */
-  readonly keepLog?: boolean;
-}
-
-export interface TearDownInput {
-  readonly identity: RunnerIdentity;
-  readonly namespace?: string;
-  /** Absent when provisioning never answered: the pod is then looked for by its deterministic name. */
-  readonly pod?: PodRef;
-  readonly gracePeriodSeconds?: number;
-  /** The log's tail is kept first. */
-  readonly keepLog?: boolean;
-  /** How long the answer may wait for the pod to be gone; shorter than the heartbeat timeout, which counts on meanwhile. @default not at all */
-  readonly goneWithinMs?: number;
-}
+import { isMet } from '../core/domain/podConditions.ts';
+import { answerSoon, type LookOut } from './heldBackAnswers.ts';
+import type { ActivityPorts } from './ports.ts';
+import { FAILURE_TYPES, type PodInput, type AwaitPodInput, type StopPodInput, type TearDownInput, type DeleteClaimsInput } from '../core/calls/index.ts';
+import type { PodRef, PodView } from '../core/domain/pod.ts';
 
 /** What a deletion has come to. */
 export interface TakenDown {
   readonly state: 'gone' | 'terminating';
   /** For the end of a pod that is terminating. */
   readonly lookOut?: LookOut;
-}
-
-export interface DeleteClaimsInput {
-  readonly identity: RunnerIdentity;
-  readonly namespace?: string;
-  readonly claims: readonly VolumeClaimRequest[];
 }
 
 const NODE_RECHECK_MS = 10_000;

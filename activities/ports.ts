@@ -2,18 +2,10 @@
  * The interfaces between the activities and the world, and the closed set of errors their adapters throw.
  * Adapters implement these; activities depend on nothing else.
  */
-
-import type { ShortWaits } from './shortWaits.ts';
-import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
-import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from './compute/pod.ts';
-
-export * from './compute/pod.ts';
-
-/** Where a runner is registered. `name` is `owner/repo` for a repository. */
-export interface Scope {
-  readonly kind: 'organization' | 'repository' | 'enterprise';
-  readonly name: string;
-}
+import type { ShortWaits } from './heldBackAnswers.ts';
+import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
+import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from '../core/domain/pod.ts';
+import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
 
@@ -24,17 +16,6 @@ export interface CiRunner {
   readonly online: boolean;
   readonly busy: boolean;
   readonly labels: readonly string[];
-}
-
-export interface RegisterRequest {
-  readonly scope: Scope;
-  readonly name: string;
-  readonly labels: readonly string[];
-  /** Numeric runner group id (GitHub requires it for JIT); 1 is the default group. */
-  readonly groupId: number;
-  readonly ephemeral: boolean;
-  /** `jit`: single-use just-in-time config (always ephemeral). `token`: a registration token the runner uses itself. */
-  readonly mode: 'jit' | 'token';
 }
 
 /**
@@ -73,26 +54,6 @@ export interface CiServer {
    * Absent where the server or the credential cannot (GitHub: only an App can).
    */
   redeliverFailed?(limits: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered>;
-}
-
-/** A job as the CI server lists it. Times are the CI server's own, ms since the epoch. */
-export interface CiJob {
-  readonly id: number;
-  readonly runAttempt: number;
-  /** `owner/repo`. */
-  readonly repository: string;
-  readonly labels: readonly string[];
-  readonly status: 'queued' | 'in_progress';
-  readonly queuedAt: number;
-  /** With `in_progress`. */
-  readonly startedAt?: number;
-  readonly runnerName?: string;
-}
-
-export interface CiJobs {
-  readonly jobs: readonly CiJob[];
-  /** Nothing was left out: a job that is not listed neither waits nor runs. False where there was more than one look may read. */
-  readonly complete: boolean;
 }
 
 export interface Redelivered {

@@ -2,26 +2,12 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { toFailure } from './failures.ts';
 import { lastTry } from './lastTry.ts';
 import { withHeartbeats } from './heartbeats.ts';
-import { CiServerError, type ActivityPorts, type CiServer, type PodRequest, type PodView, type RegisterRequest, type Registration, type RunnerIdentity } from './ports.ts';
-import { answerSoon } from './shortWaits.ts';
-import { isMet } from '../workflows/podConditions.ts';
-
-export interface ProvisionInput {
-  /** At the CI server. */
-  readonly runnerName: string;
-  /** Absent: no CI server has to know it. */
-  readonly ciServer?: { readonly credential: string; readonly registration: Omit<RegisterRequest, 'name'> };
-  readonly pod: PodRequest;
-  readonly credentialsRetryMs: number;
-  /** How long the answer may wait for the runner to be online; shorter than the heartbeat timeout, which counts on meanwhile. @default not at all */
-  readonly onlineWithinMs?: number;
-}
-
-/** Free of secrets: those stay in the runner's Secret. */
-export interface Provisioned {
-  readonly runnerId?: number;
-  readonly pod: PodView;
-}
+import { CiServerError, type ActivityPorts, type CiServer, type Registration } from './ports.ts';
+import { answerSoon } from './heldBackAnswers.ts';
+import { isMet } from '../core/domain/podConditions.ts';
+import type { PodView } from '../core/domain/pod.ts';
+import type { RegisterRequest } from '../core/domain/ciServer.ts';
+import type { ProvisionInput, Provisioned, FindProvisionedInput } from '../core/calls/index.ts';
 
 /**
  * Registration, Secret and pod, answered when the pod is online if that is soon. A retry finds what an earlier try made: the Secret's
@@ -59,13 +45,6 @@ async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput
 
 function withoutSecrets({ runnerId }: Registration, pod: PodView): Provisioned {
   return runnerId === undefined ? { pod } : { runnerId, pod };
-}
-
-export interface FindProvisionedInput {
-  readonly identity: RunnerIdentity;
-  readonly namespace?: string;
-  /** It has a registration at a CI server. */
-  readonly registered: boolean;
 }
 
 /** The pod and the registration that a provisioning made whose answer was lost. */

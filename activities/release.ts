@@ -2,33 +2,10 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { toFailure } from './failures.ts';
 import { lastTry } from './lastTry.ts';
 import { withHeartbeats } from './heartbeats.ts';
-import { stateAfter, takeDown, type TakenDown, type TearDownInput } from './pods.ts';
-import { answerSoon } from './shortWaits.ts';
-import { CiServerError, type ActivityPorts, type CiServer, type Scope } from './ports.ts';
-
-export interface ReleaseInput {
-  readonly scope: Scope;
-  readonly credential: string;
-  /** Found by its name where its id is not known. */
-  readonly runner: { readonly id?: number; readonly name: string };
-  /** `retry`: fail and be retried while the runner is busy (a static runner's drain); `return`: answer `busy` at once. */
-  readonly onBusy: 'retry' | 'return';
-  /** Delay before the next try of a busy one; the retry policy's own backoff when absent. */
-  readonly busyRetryMs?: number;
-  readonly credentialsRetryMs: number;
-  /** Given when the runner has ended: its Secret and pod are deleted in the same activity, whatever the answer. */
-  readonly tearDown?: TearDownInput;
-}
-
-export interface Released {
-  readonly answer: 'removed' | 'absent' | 'busy';
-  /** This is not the first try: an absent runner may have been removed by an earlier one whose answer was lost, as with its worker. */
-  readonly retried?: true;
-  /** Tries for this runner, this one included. A lower bound: a worker that died took its count with it. */
-  readonly attempts: number;
-  readonly runnerId?: number;
-  readonly pod?: 'gone' | 'terminating';
-}
+import { stateAfter, takeDown, type TakenDown } from './pods.ts';
+import { answerSoon } from './heldBackAnswers.ts';
+import { CiServerError, type ActivityPorts, type CiServer } from './ports.ts';
+import type { ReleaseInput, Released } from '../core/calls/index.ts';
 
 /**
  * Tries that were answered with a refusal, by runner. A retry that the workflow calls off while it backs off (the job has ended, by the

@@ -1,7 +1,7 @@
 /** The five lives that the demo plays, and what must become of each. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, ServiceError } from '@temporalio/client';
-import { RUNNER_WORKFLOW, cancelSignal, drainUpdate, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../workflows/contract.ts';
+import { RUNNER_WORKFLOW, cancelSignal, drainUpdate, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../core/contract/index.ts';
 import type { Stage } from './stage.ts';
 
 /** What a life has come to, for people and for `--json`. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import { startSimulator, type Simulator } from '../simulator/simulator.ts';
+import { startSimulator, type Simulator } from '../tools/simulator/simulator.ts';
 import type { Target } from './target.ts';
 
 const TOKEN = 'ghp_demo';

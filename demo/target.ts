@@ -7,7 +7,7 @@ import { POD_FILE, type PodOwner, type RunnerStarted } from '../activities/compu
 import { createProcessCompute } from '../activities/compute/process/processCompute.ts';
 import { readJson } from '../activities/compute/process/atomicFile.ts';
 import { signalProcess } from '../activities/compute/process/processIdentity.ts';
-import type { RunnerInput } from '../workflows/contract.ts';
+import type { RunnerInput } from '../core/contract/index.ts';
 
 export interface Target {
   /** Settings of the worker. */
@@ -24,7 +24,7 @@ export interface Target {
 }
 
 /** The simulator's runner program: it uses nothing but Node. */
-export const RUNNER_PROGRAM = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../simulator/runner.ts' : '../simulator/runner.js', import.meta.url));
+export const RUNNER_PROGRAM = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../tools/simulator/runner.ts' : '../tools/simulator/runner.js', import.meta.url));
 
 /** Runners as local processes under a state folder of the demo's own. */
 export function processTarget(stateDir: string): Target {
@@ -56,7 +56,7 @@ export function processTarget(stateDir: string): Target {
 /** Runners as pods, on the cluster of a kubeconfig. */
 export async function kubernetesTarget(options: { kubeconfig: string; image: string; supervisorImage?: string; hostAddress: string; namespace: string }): Promise<Target> {
   const [{ createKubernetesCompute }, { loadKubeConfig }, { CoreV1Api }] = await Promise.all([
-    import('../activities/compute/kubernetes/kubernetes.ts'),
+    import('../activities/compute/kubernetes/kubernetesCompute.ts'),
     import('../activities/compute/kubernetes/kubeConfig.ts'),
     import('@kubernetes/client-node'),
   ]);

@@ -1,9 +1,9 @@
 /** What runs beside a Worker that has the plugin: an activity-only Worker for each CI server credential, and the watcher of the pods. */
 import { Worker, type WorkerOptions } from '@temporalio/worker';
-import type { ShortWaits } from '../activities/shortWaits.ts';
+import type { ShortWaits } from '../activities/heldBackAnswers.ts';
 import type { Compute, Logger } from '../activities/ports.ts';
-import { startWatcher, type Watcher } from '../activities/waits.ts';
-import { ciTaskQueue } from '../workflows/contract.ts';
+import { startWatcher, type Watcher } from '../activities/watcher.ts';
+import { ciTaskQueue } from '../core/contract/index.ts';
 import { createCompleter } from './completer.ts';
 
 /** A CI server's credential, as far as its task queue is concerned. */

@@ -1,8 +1,8 @@
 /** Answers, through Temporal's API, the activities that gave their slot back. */
 import { ActivityNotFoundError, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { WaitCompleter } from '../activities/ports.ts';
-import { podStateSignal } from '../workflows/contract.ts';
-import { parseWaitActivityId } from '../workflows/podConditions.ts';
+import { podStateSignal } from '../core/contract/index.ts';
+import { parseWaitActivityId } from '../core/domain/podConditions.ts';
 import { runningRunners } from './visibility.ts';
 
 /** `describe` calls under way at once while looking for waits that a dead worker left behind. */

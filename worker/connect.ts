@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { oneLine } from './config.ts';
-import type { TemporalConfig } from './temporalConfig.ts';
+import { oneLine } from './settings/config.ts';
+import type { TemporalConfig } from './settings/temporalConfig.ts';
 
 /** No Temporal server answered in time. The message is one line that names the setting and the fix. */
 export class TemporalUnreachableError extends Error {

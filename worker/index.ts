@@ -1,11 +1,12 @@
 /** Public surface of the package `holdfast`: the plugin for your own Worker, and the names and types to talk to runners with. */
 export { HoldfastPlugin, workflowsPath, type HoldfastPluginOptions, type HoldfastPluginStatus } from './plugin.ts';
 export type { CiQueue } from './companions.ts';
-export { ciQueuesOf } from './ciQueues.ts';
+export { ciQueuesOf } from './settings/ciQueues.ts';
 export { createCiServers, parseCredentials, type Credential, type Credentials } from '../activities/ciServers/index.ts';
 export { loadKubeConfig, type KubeConfigSource } from '../activities/compute/kubernetes/kubeConfig.ts';
-export { createKubernetesCompute, type KubernetesComputeOptions } from '../activities/compute/kubernetes/kubernetes.ts';
+export { createKubernetesCompute, type KubernetesComputeOptions } from '../activities/compute/kubernetes/kubernetesCompute.ts';
 export { createProcessCompute, type ProcessComputeOptions } from '../activities/compute/process/processCompute.ts';
-export type { CiServer, CiServers, Compute, PodView } from '../activities/ports.ts';
+export type { CiServer, CiServers, Compute } from '../activities/ports.ts';
+export type { PodView } from '../core/domain/pod.ts';
 export { CiServerError, ComputeError } from '../activities/ports.ts';
-export * from '../workflows/contract.ts';
+export * from '../core/contract/index.ts';

@@ -2,8 +2,8 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { RequestObserver } from '../activities/ciServers/index.ts';
 import type { ApiMeasure } from '../activities/compute/kubernetes/apiServer.ts';
-import { createJobDurations } from './demandMetrics.ts';
-import type { JobNews } from './webhookDelivery.ts';
+import { createJobDurations } from './demand/setMetrics.ts';
+import type { JobNews } from './demand/webhookDelivery.ts';
 
 export interface Metrics {
   readonly registry: Registry;

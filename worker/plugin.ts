@@ -1,12 +1,12 @@
 /** Holdfast as a Temporal plugin: put it on any Worker of yours, and that Worker runs runners. */
 import { NativeConnection, type ReplayWorkerOptions, type Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
-import { ShortWaits } from '../activities/shortWaits.ts';
+import { ShortWaits } from '../activities/heldBackAnswers.ts';
 import { createActivities } from '../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
-import type { TimeoutPolicy } from '../workflows/timeoutPolicy.ts';
+import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import { workflowsFor, workflowsPath } from './workflowBundle.ts';
 import { Companions, isCompanion, type CiQueue } from './companions.ts';
-import { createRunnerWorkflows } from './runnerWorkflows.ts';
+import { createRunnerWorkflows } from './temporalRunners.ts';
 
 export interface HoldfastPluginOptions {
   /** Runs the runners. */

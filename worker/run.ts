@@ -3,23 +3,23 @@ import { setFlagsFromString } from 'node:v8';
 import { Client } from '@temporalio/client';
 import { GracefulShutdownPeriodExpiredError, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { checkSurroundings } from './bootCheck.ts';
-import { loadConfig, type HoldfastConfig } from './config.ts';
-import { ConfigError } from './configError.ts';
+import { checkSurroundings } from './checks/bootCheck.ts';
+import { loadConfig, type HoldfastConfig } from './settings/config.ts';
+import { ConfigError } from './settings/configError.ts';
 import { TemporalUnreachableError, connectTemporal } from './connect.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
 import { createHttpServer } from './httpServer.ts';
-import { registerSetMetrics } from './demandMetrics.ts';
-import { startRedelivery } from './demandRedelivery.ts';
-import { DemandSets } from './demandSets.ts';
-import { DemandStatuses } from './demandStatuses.ts';
+import { registerSetMetrics } from './demand/setMetrics.ts';
+import { startRedelivery } from './demand/redelivery.ts';
+import { DemandSets } from './demand/coveringSets.ts';
+import { DemandStatuses } from './demand/setStatuses.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { HoldfastPlugin } from './plugin.ts';
-import { createPorts } from './ports.ts';
+import { createPorts } from './createPorts.ts';
 import { listenForStop, type StopSignal } from './stopSignal.ts';
 import { installTemporalRuntime } from './temporalRuntime.ts';
-import { registerWebhook } from './webhook.ts';
+import { registerWebhook } from './demand/webhook.ts';
 
 export interface RunOptions {
   /** @default process.env */

@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const COMPILED = import.meta.url.endsWith('.js');
 const PUBLISHED = join(ROOT, 'workflow-bundle.js');
 /** In a checkout: what the bundle depends on, and where bundles are kept. */
-const SOURCES = ['workflows', 'activities', 'package-lock.json', 'worker/workflowBundle.ts'];
+const SOURCES = ['core', 'workflows', 'package-lock.json', 'worker/workflowBundle.ts'];
 const KEPT = join(ROOT, '.holdfast', 'workflow-bundles');
 const KEPT_MS = 24 * 3_600_000;
 

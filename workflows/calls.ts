@@ -1,8 +1,8 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
 import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
-import type { HoldfastActivities } from '../activities/index.ts';
-import type { Scope } from '../activities/ports.ts';
-import { ciTaskQueue } from './contract.ts';
+import type { HoldfastActivities } from '../core/calls/index.ts';
+import { ciTaskQueue } from '../core/contract/index.ts';
+import type { Scope } from '../core/domain/ciServer.ts';
 
 /** A worker that dies under a short activity is noticed after this long. */
 const HEARTBEAT_TIMEOUT = '15s';

@@ -1,8 +1,8 @@
 import { ApplicationFailure, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { HoldfastActivities } from '../activities/index.ts';
+import type { HoldfastActivities } from '../core/calls/index.ts';
 import { admission, settle } from './calls.ts';
-import { ciTaskQueue, type DeregistrationInput, type DeregistrationResult } from './contract.ts';
-import { formatDuration } from './duration.ts';
+import { ciTaskQueue, type DeregistrationInput, type DeregistrationResult } from '../core/contract/index.ts';
+import { formatDuration } from '../core/domain/duration.ts';
 
 /** GitHub frees a runner that died with its job in 10 to 15 minutes, sometimes in hours. */
 const LONGEST_RETRY_FACTOR = 15;

@@ -1,4 +1,4 @@
 /** The workflows of Holdfast. Re-export them from your own workflows file to run them in your own Worker. */
-export { runner } from './runner.ts';
+export { runner } from './runner/runner.ts';
 export { deregistration } from './deregistration.ts';
-export { runnerSet } from './runnerSet.ts';
+export { runnerSet } from './runnerSet/runnerSet.ts';

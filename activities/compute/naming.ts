@@ -3,7 +3,7 @@
  * activity, on whatever worker, finds what an earlier try made.
  */
 import { createHash } from 'node:crypto';
-import type { RunnerIdentity } from '../ports.ts';
+import type { RunnerIdentity } from '../../core/domain/pod.ts';
 
 /** A pod's name is also its host name and the value of labels: a DNS-1123 label (RFC 1123) of at most 63 characters. */
 const MAX_POD_NAME = 63;
@@ -39,7 +39,7 @@ export function claimName({ workflowId, firstRunId }: Omit<RunnerIdentity, 'atte
   return `${readable === '' ? 'runner' : readable}-${hash}-${name}`;
 }
 
-/** 5 hex digits of the life, whichever attempt: see workflows/runnerName.ts. */
+/** 5 hex digits of the life, whichever attempt: see core/domain/runnerName.ts. */
 export function runnerHash({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>): string {
   return sha256(`${workflowId}|${firstRunId}`).slice(0, RUNNER_HASH);
 }

@@ -1,21 +1,12 @@
 /** The first step of a set, and of every change of its declaration: see admit.ts. */
 import { createHash } from 'node:crypto';
-import type { RunnerSetInput } from '../../workflows/setContract.ts';
-import { parseRunnerSetInput, type SetSpec } from '../../workflows/setInput.ts';
-import type { ScheduleNow } from '../../workflows/setState.ts';
+import type { RunnerSetInput } from '../../core/contract/index.ts';
+import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { invalid } from '../admit.ts';
-import { podOf } from '../../workflows/podOf.ts';
+import { podOf } from '../../core/input/podRequest.ts';
 import { UnknownCredentialError, type ActivityPorts } from '../ports.ts';
 import { scheduleFault, scheduleNow } from './schedules.ts';
-
-export interface AdmittedSet {
-  readonly spec: SetSpec;
-  /** What was handed in. */
-  readonly declaration: RunnerSetInput;
-  readonly schedule: ScheduleNow;
-  /** When this was (ms since the epoch). */
-  readonly at: number;
-}
+import type { AdmittedSet } from '../../core/calls/index.ts';
 
 const GENERATION_DIGITS = 10;
 

@@ -1,57 +1,15 @@
 /** What a set's workflow may ask of the world. */
 import { ApplicationFailure } from '@temporalio/common';
 import { cancellationSignal } from '@temporalio/activity';
-import type { RunnerSetInput } from '../../workflows/setContract.ts';
-import type { SetScheduleSpec } from '../../workflows/setInput.ts';
-import { runnerInput } from '../../workflows/setSlots.ts';
-import type { ListedRunner } from '../../workflows/setRunners.ts';
-import type { ScheduleNow } from '../../workflows/setState.ts';
+import { runnerInput } from '../../core/domain/slots.ts';
 import { toFailure } from '../failures.ts';
 import { withHeartbeats } from '../heartbeats.ts';
-import type { ActivityPorts, CiJobs, Scope } from '../ports.ts';
-import { admitSet, type AdmittedSet } from './admitSet.ts';
-import { RunnerRefusedError, type RunnerWorkflows } from './runnerWorkflows.ts';
+import type { ActivityPorts } from '../ports.ts';
+import { admitSet } from './admitSet.ts';
+import { RunnerRefusedError, type RunnerWorkflows } from './runnersPort.ts';
 import { scheduleNow } from './schedules.ts';
-
-export interface StartRunnersInput {
-  readonly set: string;
-  readonly generation: string;
-  readonly ephemeral: boolean;
-  readonly template: RunnerSetInput['template'];
-  readonly runners: readonly { readonly workflowId: string; readonly slot?: number }[];
-}
-
-export interface LookForJobsInput {
-  readonly set: string;
-  /** Where the sets are that the jobs may be for; the look itself is taken on the queue of the credential. */
-  readonly taskQueue: string;
-  readonly scope: Scope;
-  readonly credential: string;
-  readonly labels: readonly string[];
-}
-
-/** A set goes by the time that its activities tell: see workflows/runningSet.ts. */
-export interface Timed {
-  /** When it was done (ms since the epoch). */
-  readonly at: number;
-}
-
-export interface SetActivities {
-  /** Checks and completes the declaration of a set; asks nobody. */
-  admitSet(input: { input: unknown }): Promise<AdmittedSet>;
-  /** What time it is. */
-  clock(): Promise<Timed>;
-  /** Which schedule holds now. */
-  evaluateSchedules(input: { schedules: readonly SetScheduleSpec[] }): Promise<Timed & { schedule: ScheduleNow }>;
-  /** Starts runners' workflows. Those that Temporal refuses come back; everything else is tried again. */
-  startRunners(input: StartRunnersInput): Promise<Timed & { refused: string[]; why?: string }>;
-  /** Asks runners to drain. @returns those that have ended already */
-  drainRunners(input: { runners: readonly { workflowId: string; why: string }[] }): Promise<Timed & { gone: string[] }>;
-  /** The running runners of a set, by Temporal's visibility. */
-  listRunners(input: { set: string }): Promise<Timed & { runners: ListedRunner[] }>;
-  /** The jobs that this set has to serve, by the CI server's own list. `null`: it has none. */
-  lookForQueuedJobs(input: LookForJobsInput): Promise<CiJobs | null>;
-}
+import type { CiJobs } from '../../core/domain/ciServer.ts';
+import type { SetActivities, Timed, StartRunnersInput, LookForJobsInput } from '../../core/calls/index.ts';
 
 /** What the activities of sets are built from, besides the ports of all. */
 export interface SetPorts {

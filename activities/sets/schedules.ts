@@ -1,7 +1,7 @@
 /** Which schedule of a set holds at a moment: cron expressions in time zones. */
 import { Cron } from 'croner';
-import type { SetScheduleSpec } from '../../workflows/setInput.ts';
-import type { ScheduleNow } from '../../workflows/setState.ts';
+import type { SetScheduleSpec } from '../../core/input/runnerSet.ts';
+import type { ScheduleNow } from '../../core/calls/index.ts';
 
 /** Starts that follow so closely that their times overlap are followed so far; then the schedule is asked again. */
 const MAX_OVERLAPS = 100;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a runner's container runs in GitHub's image: registers where there is a token (static runners), then runs.
 # With a JIT config (ACTIONS_RUNNER_INPUT_JITCONFIG) there is nothing to register: run.sh reads it itself.
-# worker/runnerImage.ts carries the same text, for GitHub's image as it is.
+# worker/settings/runnerImage.ts carries the same text, for GitHub's image as it is.
 set -eu
 cd "${RUNNER_HOME:-/home/runner}"
 if [ -n "${RUNNER_TOKEN:-}" ]; then

@@ -16,12 +16,12 @@ RUN npm run build:supervisor-folder -- /opt/holdfast
 
 FROM packages AS build
 COPY tsconfig.json tsconfig.build.json ./
+COPY core core
 COPY workflows workflows
 COPY activities activities
 COPY worker worker
 COPY supervisor supervisor
-COPY simulator simulator
-COPY lab lab
+COPY tools tools
 COPY demo demo
 COPY deploy/images deploy/images
 RUN npm run build && npm prune --omit=dev

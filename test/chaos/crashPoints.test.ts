@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { cancelSignal } from '../../workflows/contract.ts';
+import { cancelSignal } from '../../core/contract/index.ts';
 import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoLives.ts';
 import { describeWithLab } from '../support/lab.ts';

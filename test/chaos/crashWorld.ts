@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { KubeConfig } from '@kubernetes/client-node';
-import type { LabState } from '../../lab/lab.ts';
+import type { LabState } from '../../tools/lab/lab.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { Meeting } from './meeting.ts';
 import { startWithholdingProxy, type WithheldAnswer, type WithholdingProxy } from './withholdingProxy.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
-import type { SimulatedJob } from '../../simulator/types.ts';
-import { setTemplateUpdate, type RunnerSetStatus } from '../../workflows/setContract.ts';
-import { workflowIdOfRunner } from '../../workflows/setRunnerNames.ts';
+import type { SimulatedJob } from '../../tools/simulator/types.ts';
+import { setTemplateUpdate, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { FleetWorld, type FleetSet } from './fleetWorld.ts';
 

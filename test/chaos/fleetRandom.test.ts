@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { SimulatedJob } from '../../simulator/types.ts';
-import { scaleUpdate, setTemplateUpdate } from '../../workflows/setContract.ts';
+import type { SimulatedJob } from '../../tools/simulator/types.ts';
+import { scaleUpdate, setTemplateUpdate } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { randomOf, randomSeed } from '../support/random.ts';
 import { holdIfThere } from '../support/setRun.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
-import { KwokAgentProcess } from '../../bench/processes/kwokAgentProcess.ts';
-import type { LabState } from '../../lab/lab.ts';
-import type { JobSpec, SimulatedJob } from '../../simulator/types.ts';
-import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import { KwokAgentProcess } from '../../tools/bench/processes/kwokAgentProcess.ts';
+import type { LabState } from '../../tools/lab/lab.ts';
+import type { JobSpec, SimulatedJob } from '../../tools/simulator/types.ts';
+import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { SHORT_INTERVALS } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { until } from '../support/until.ts';

@@ -1,5 +1,5 @@
-import { down, kill, start, type LabState } from '../../lab/lab.ts';
-import type { RunnerInput } from '../../workflows/contract.ts';
+import { down, kill, start, type LabState } from '../../tools/lab/lab.ts';
+import type { RunnerInput } from '../../core/contract/index.ts';
 import type { ClusterRun } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { startGates, type Gates } from './gates.ts';

@@ -1,8 +1,8 @@
 import { expect } from '@jest/globals';
 import { WorkflowFailedError } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
-import { up } from '../../lab/lab.ts';
-import { cancelSignal, type RunnerResult } from '../../workflows/contract.ts';
+import { up } from '../../tools/lab/lab.ts';
+import { cancelSignal, type RunnerResult } from '../../core/contract/index.ts';
 import type { ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoLives.ts';
 import { describeIf } from '../support/lab.ts';

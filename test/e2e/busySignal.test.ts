@@ -1,6 +1,6 @@
 /** A job's start and end reach the workflow soon, and without any question to the CI server: from within its pod, or by the webhook. */
 import { expect } from '@jest/globals';
-import type { RunnerPhase, RunnerStatus } from '../../workflows/contract.ts';
+import type { RunnerPhase, RunnerStatus } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoLives.ts';

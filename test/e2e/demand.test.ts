@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
-import { startSimulator, type Simulator } from '../../simulator/simulator.ts';
-import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { SHORT_INTERVALS } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 import { killWorkerProcesses, processSettings, startWorkerProcess, type WorkerProcess } from '../support/workerProcess.ts';
 
-const RUNNER_PROGRAM = fileURLToPath(new URL('../../simulator/runner.ts', import.meta.url));
+const RUNNER_PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 const JOBS = 20;
 
 await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {

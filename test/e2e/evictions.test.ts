@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import { ANNOUNCEMENT_MS, createKubernetesCompute } from '../../activities/compute/kubernetes/kubernetes.ts';
+import { ANNOUNCEMENT_MS, createKubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import { STOP_REASON_ANNOTATION, WORKFLOW_LABEL } from '../../activities/compute/kubernetes/metadata.ts';
-import { cancelSignal } from '../../workflows/contract.ts';
+import { cancelSignal } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
 import { CommandRun } from '../support/commandRun.ts';

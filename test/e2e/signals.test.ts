@@ -1,7 +1,7 @@
 /** Commands of every kind under the supervisor in real pods, stopped in every way: status, log lines, record, time, nothing left. */
 import { constants } from 'node:os';
 import { expect } from '@jest/globals';
-import type { RunnerInput } from '../../workflows/contract.ts';
+import type { RunnerInput } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
 import { describeWithLab } from '../support/lab.ts';

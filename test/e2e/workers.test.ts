@@ -3,7 +3,7 @@ import { ClusterWorld } from '../support/clusterWorld.ts';
 import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoLives.ts';
 import { describeWithLab } from '../support/lab.ts';
-import type { SimulatedJob } from '../../simulator/types.ts';
+import type { SimulatedJob } from '../../tools/simulator/types.ts';
 
 interface Busy {
   readonly run: ClusterRun;

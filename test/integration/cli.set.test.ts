@@ -8,7 +8,7 @@ import { Session } from '../../worker/cli/session.ts';
 import { admitSets } from '../../worker/cli/setAdmission.ts';
 import { applySets } from '../../worker/cli/setApply.ts';
 import { readSetDocuments } from '../../worker/cli/setDocuments.ts';
-import { SET_COVER_MEMO, setDeclarationQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import { SET_COVER_MEMO, setDeclarationQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { recordingTerminal, runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import { Connection } from '@temporalio/client';
-import { resolveBinary } from '../../lab/resolve.ts';
-import { checkTemporal } from '../../worker/temporalCheck.ts';
+import { resolveBinary } from '../../tools/lab/resolve.ts';
+import { checkTemporal } from '../../worker/checks/temporalCheck.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ObservedRequest } from '../../activities/ciServers/index.ts';
-import type { CiServer, RegisterRequest, Scope } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { listJson, RecordedGitHub, runnerJson } from '../support/recordedGitHub.ts';
+import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 
 const SCOPE: Scope = { kind: 'organization', name: 'acme' };
 const RUNNERS = '/api/v3/orgs/acme/actions/runners';

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Clock } from '../../activities/ciServers/clock.ts';
-import type { CiServer, Scope } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { listJson, RecordedGitHub, type RecordedAnswer, type SeenRequest } from '../support/recordedGitHub.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
 
 const SCOPE: Scope = { kind: 'organization', name: 'acme' };
 const EXCHANGE = 'POST /app/installations/34/access_tokens';

@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { scopePath } from '../../activities/ciServers/github/addresses.ts';
-import type { Scope } from '../../activities/ports.ts';
-import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../tools/simulator/simulator.ts';
 import { ciServerContract, type CiServerFixture } from '../support/ciServerContract.ts';
 import { ciServerOf } from '../support/ciServers.ts';
 import { WireRunner } from '../support/wireRunner.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
 
 const ORGANIZATION: Scope = { kind: 'organization', name: 'acme' };
 const REPOSITORY: Scope = { kind: 'repository', name: 'acme/web' };

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ObservedRequest } from '../../activities/ciServers/index.ts';
-import type { CiServer, Scope } from '../../activities/ports.ts';
+import type { CiServer } from '../../activities/ports.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { RecordedGitHub, runnerJson } from '../support/recordedGitHub.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
 
 const SCOPE: Scope = { kind: 'organization', name: 'acme' };
 const RUNNER = '/orgs/acme/actions/runners/5';

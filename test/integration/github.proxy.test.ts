@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Scope } from '../../activities/ports.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { ForwardProxy } from '../support/forwardProxy.ts';
 import { listJson, RecordedGitHub } from '../support/recordedGitHub.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
 
 const SCOPE: Scope = { kind: 'organization', name: 'acme' };
 const LIST = 'GET /api/v3/orgs/acme/actions/runners';

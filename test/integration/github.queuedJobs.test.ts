@@ -1,8 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { CiJobs, CiServer, Scope } from '../../activities/ports.ts';
-import { startSimulator, type Simulator } from '../../simulator/simulator.ts';
+import type { CiServer } from '../../activities/ports.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
+import type { CiJobs, Scope } from '../../core/domain/ciServer.ts';
 
 const ORGANIZATION: Scope = { kind: 'organization', name: 'acme' };
 process.env['HOLDFAST_JOBS_TOKEN'] = 'ghp_simulator';

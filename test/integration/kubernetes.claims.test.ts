@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { V1Node } from '@kubernetes/client-node';
-import type { PodRequest, Supervision } from '../../activities/ports.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
+import type { PodRequest, Supervision } from '../../core/domain/pod.ts';
 
 const SUPERVISION: Supervision = { watches: 'command', oneJob: true, onTerm: 'checkpoint', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 600_000 };
 

@@ -4,13 +4,14 @@ import { KubeConfig, KubernetesObjectApi, type KubernetesObject } from '@kuberne
 import { parseAllDocuments } from 'yaml';
 import type { ApiMeasure } from '../../activities/compute/kubernetes/apiServer.ts';
 import { checkPermissions, requiredPermissions } from '../../activities/compute/kubernetes/permissions.ts';
-import type { PodRequest, Registration } from '../../activities/ports.ts';
+import type { Registration } from '../../activities/ports.ts';
 import { startApiProxy } from '../support/apiProxy.ts';
 import { ForwardProxy } from '../support/forwardProxy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { recordWatch } from '../support/recordedWatch.ts';
 import { until } from '../support/until.ts';
+import type { PodRequest } from '../../core/domain/pod.ts';
 
 const registration: Registration = { runnerName: 'blue-1', runnerId: 9, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'very-secret', RUNNER_NAME: 'blue-1' } };
 

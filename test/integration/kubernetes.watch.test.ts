@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetes.ts';
-import type { PodView } from '../../activities/ports.ts';
+import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import { startApiProxy, type ApiProxy } from '../support/apiProxy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { recordWatch, type RecordedWatch } from '../support/recordedWatch.ts';
 import { until } from '../support/until.ts';
+import type { PodView } from '../../core/domain/pod.ts';
 
 const QUIET_MS = 2_500;
 const gone410 = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Expired', code: 410, message: 'too old resource version: 1 (2)' };

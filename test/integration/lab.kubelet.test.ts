@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
-import { kill, down, restart, status, up } from '../../lab/lab.ts';
-import { checkNodeRequirements } from '../../lab/nodeRequirements.ts';
-import { readRecord } from '../../lab/store.ts';
+import { kill, down, restart, status, up } from '../../tools/lab/lab.ts';
+import { checkNodeRequirements } from '../../tools/lab/nodeRequirements.ts';
+import { readRecord } from '../../tools/lab/store.ts';
 import { createTestNamespace } from '../support/pods.ts';
 import { describeIf } from '../support/lab.ts';
 

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection, WorkflowClient } from '@temporalio/client';
-import { down, kill, restart, start, status, up } from '../../lab/lab.ts';
-import { isAlive } from '../../lab/process.ts';
-import { readProcess } from '../../lab/store.ts';
+import { down, kill, restart, start, status, up } from '../../tools/lab/lab.ts';
+import { isAlive } from '../../tools/lab/process.ts';
+import { readProcess } from '../../tools/lab/store.ts';
 
 /** A lab of its own: it is stopped and restarted here. */
 describe('lab with Temporal only', () => {

@@ -3,9 +3,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type { PodRequest, PodView } from '../../activities/ports.ts';
 import { startProcessHarness, type ProcessHarness } from '../support/processHarness.ts';
 import { untilSeen } from '../support/until.ts';
+import type { PodRequest, PodView } from '../../core/domain/pod.ts';
 
 let harness: ProcessHarness;
 

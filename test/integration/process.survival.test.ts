@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { identify, isAlive, type ProcessIdentity } from '../../activities/compute/process/processIdentity.ts';
-import type { PodRequest, PodView } from '../../activities/ports.ts';
 import { startProcessHarness, type ProcessHarness } from '../support/processHarness.ts';
 import type { ProcessWorkerJob } from '../support/processWorker.ts';
 import { untilSeen } from '../support/until.ts';
+import type { PodRequest, PodView } from '../../core/domain/pod.ts';
 
 const WORKER = new URL('../support/processWorker.ts', import.meta.url).pathname;
 

@@ -1,10 +1,9 @@
 import { afterEach, expect, test } from '@jest/globals';
-import type { Fault } from '../../simulator/faults.ts';
-import { Fleet } from '../../simulator/fleet.ts';
-import type { SimulatorOptions } from '../../simulator/options.ts';
-import type { SimulatedRunner } from '../../simulator/simulated-runner.ts';
-import type { Simulator } from '../../simulator/simulator.ts';
-import { startSimulator } from '../../simulator/simulator.ts';
+import type { Fault } from '../../tools/simulator/faults.ts';
+import { Fleet } from '../../tools/simulator/fleet.ts';
+import type { SimulatorOptions } from '../../tools/simulator/options.ts';
+import type { SimulatedRunner } from '../../tools/simulator/simulated-runner.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { asOwner, jitEnv, tokenEnv } from '../support/runnerProcess.ts';
 
 const cleanups: (() => Promise<unknown>)[] = [];

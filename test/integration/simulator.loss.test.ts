@@ -6,10 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { SimulatorClient } from '../../simulator/client.ts';
-import type { SimulatorOptions } from '../../simulator/options.ts';
-import type { Simulator } from '../../simulator/simulator.ts';
-import { startSimulator } from '../../simulator/simulator.ts';
+import { SimulatorClient } from '../../tools/simulator/client.ts';
+import type { SimulatorOptions } from '../../tools/simulator/options.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { RunnerProcess, asOwner, jitEnv, tokenEnv } from '../support/runnerProcess.ts';
 
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -113,7 +112,7 @@ test('a single-use registration may linger, busy, after its job', async () => {
 });
 
 test('the program serves other processes through the control API', async () => {
-  const main = fileURLToPath(new URL('../../simulator/main.ts', import.meta.url));
+  const main = fileURLToPath(new URL('../../tools/simulator/main.ts', import.meta.url));
   const child = spawn(process.execPath, [main, '--port', '0', '--token', 'ghp_simulator'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   cleanups.push(async () => (child.kill('SIGKILL'), exited));

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createSign, generateKeyPairSync } from 'node:crypto';
-import type { Fault } from '../../simulator/faults.ts';
-import type { Simulator } from '../../simulator/simulator.ts';
-import { startSimulator } from '../../simulator/simulator.ts';
+import type { Fault } from '../../tools/simulator/faults.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { GitHubDescription } from '../support/gitHubDescription.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } });

@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Simulator } from '../../simulator/simulator.ts';
-import { startSimulator } from '../../simulator/simulator.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { RunnerProcess, asOwner, jitEnv, tokenEnv } from '../support/runnerProcess.ts';
 
 let simulator: Simulator;

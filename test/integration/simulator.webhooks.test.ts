@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, type Server, createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { Fleet } from '../../simulator/fleet.ts';
-import type { Simulator } from '../../simulator/simulator.ts';
-import { startSimulator } from '../../simulator/simulator.ts';
+import { Fleet } from '../../tools/simulator/fleet.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { jitEnv } from '../support/runnerProcess.ts';
 
 interface Received {

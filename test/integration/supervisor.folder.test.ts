@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { PAUSE_IMAGE, SUPERVISOR_IMAGE } from '../../lab/images/definitions.ts';
+import { PAUSE_IMAGE, SUPERVISOR_IMAGE } from '../../tools/lab/images/definitions.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { createTestNamespace, type TestNamespace } from '../support/pods.ts';
 

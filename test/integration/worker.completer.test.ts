@@ -4,11 +4,12 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CompleteAsyncError } from '@temporalio/activity';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import type { PodView, WaitCompleter } from '../../activities/ports.ts';
+import type { WaitCompleter } from '../../activities/ports.ts';
 import { createCompleter } from '../../worker/completer.ts';
-import { RUNNER_WORKFLOW } from '../../workflows/contract.ts';
+import { RUNNER_WORKFLOW } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
+import type { PodView } from '../../core/domain/pod.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
 const POD: PodView = { name: 'pod-1', uid: 'u-1', workflowId: 'w', scheduled: true, createdAt: '2026-01-01T00:00:00Z', ended: true, gone: false, terminating: false };

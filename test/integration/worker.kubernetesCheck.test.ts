@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
-import { resolveBinary } from '../../lab/resolve.ts';
-import { checkCompute } from '../../worker/computeCheck.ts';
-import { loadConfig, type HoldfastConfig } from '../../worker/config.ts';
+import { resolveBinary } from '../../tools/lab/resolve.ts';
+import { checkCompute } from '../../worker/checks/computeCheck.ts';
+import { loadConfig, type HoldfastConfig } from '../../worker/settings/config.ts';
 import { describeWithLab } from '../support/lab.ts';
 
 /** As far as this test writes it. */

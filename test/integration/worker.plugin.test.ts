@@ -9,15 +9,15 @@ import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } 
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
 import type { Compute } from '../../activities/ports.ts';
-import { startSimulator, type Simulator } from '../../simulator/simulator.ts';
-import { ciQueuesOf } from '../../worker/ciQueues.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import { ciQueuesOf } from '../../worker/settings/ciQueues.ts';
 import { HoldfastPlugin, type HoldfastPluginOptions } from '../../worker/plugin.ts';
-import { RUNNER_WORKFLOW, ciTaskQueue, type RunnerInput, type RunnerResult } from '../../workflows/contract.ts';
+import { RUNNER_WORKFLOW, ciTaskQueue, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
-const RUNNER_PROGRAM = fileURLToPath(new URL('../../simulator/runner.ts', import.meta.url));
+const RUNNER_PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 
 await describeWithLab('the plugin on a Worker of somebody else', { temporal: true }, (lab) => {
   let simulator: Simulator;

@@ -7,16 +7,16 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
-import { resolveBinary } from '../../lab/resolve.ts';
-import { startSimulator, type Simulator } from '../../simulator/simulator.ts';
-import { RUNNER_WORKFLOW, type RunnerInput, type RunnerResult } from '../../workflows/contract.ts';
+import { resolveBinary } from '../../tools/lab/resolve.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import { RUNNER_WORKFLOW, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 import { killWorkerProcesses, processSettings, startWorkerProcess, type WorkerProcess } from '../support/workerProcess.ts';
 
 /** temporal.api.enums.v1.PendingActivityState */
 const SCHEDULED = 1;
-const RUNNER_PROGRAM = fileURLToPath(new URL('../../simulator/runner.ts', import.meta.url));
+const RUNNER_PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 
 await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
@@ -87,9 +87,9 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     expect(simulator.job(id)).toMatchObject({ status: 'in_progress', runner_name: runner, cancelRequested: false });
 
     // Where the workflow waits in the code is told by the worker that was set to, and only by that one.
-    expect(await handle.query('__stack_trace').catch(String)).not.toContain('workflows/runner.ts');
+    expect(await handle.query('__stack_trace').catch(String)).not.toContain('workflows/runner/runner.ts');
     await startWorkerProcess({ ...env, HOLDFAST_WORKFLOW_STACKS: 'true' }).started();
-    expect(await handle.query('__stack_trace')).toContain('workflows/runner.ts');
+    expect(await handle.query('__stack_trace')).toContain('workflows/runner/runner.ts');
     await writeFile(goOn, '');
     const result = (await handle.result()) as RunnerResult;
     expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1, runnerName: runner });

@@ -8,11 +8,11 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import { fastify, type FastifyInstance, type LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import type { ScopeKind } from '../../workflows/setContract.ts';
-import { registerSetMetrics } from '../../worker/demandMetrics.ts';
-import { DemandSets } from '../../worker/demandSets.ts';
-import { DemandStatuses } from '../../worker/demandStatuses.ts';
-import { WEBHOOK_PATH, registerWebhook, type WebhookOptions } from '../../worker/webhook.ts';
+import type { ScopeKind } from '../../core/contract/index.ts';
+import { registerSetMetrics } from '../../worker/demand/setMetrics.ts';
+import { DemandSets } from '../../worker/demand/coveringSets.ts';
+import { DemandStatuses } from '../../worker/demand/setStatuses.ts';
+import { WEBHOOK_PATH, registerWebhook, type WebhookOptions } from '../../worker/demand/webhook.ts';
 import { AT, queued, run, startToldRunner, startToldSet, statusOf, type ToldRunner, type ToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';

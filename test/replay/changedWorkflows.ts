@@ -17,28 +17,28 @@ export interface Change {
 export const CHANGES: readonly Change[] = [
   {
     what: 'an activity has another name (a registration’s; a plain command has none)',
-    file: 'comeUp.ts',
+    file: 'runner/comeUp.ts',
     from: 'calls.provision(',
     to: '(calls as any).provisionRunner(',
     breaks: ({ events }) => events.some(({ activityTaskScheduledEventAttributes: activity }) => activity?.activityType.name === 'provision' && activity.taskQueue.name.includes('-ci-')),
   },
   {
     what: 'search attributes are not written any more',
-    file: 'life.ts',
+    file: 'runner/life.ts',
     from: 'upsertSearchAttributes([',
     to: 'void ([',
     breaks: ({ events }) => events.some((event) => event.eventType === 'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES'),
   },
   {
     what: 'a timer comes first',
-    file: 'runner.ts',
+    file: 'runner/runner.ts',
     from: '  listen(life);',
     to: '  await condition(() => false, 1);\n  listen(life);',
     breaks: ({ workflowType }) => workflowType === 'runner',
   },
   {
     what: 'a registration is not removed before the life ends',
-    file: 'unregister.ts',
+    file: 'runner/unregister.ts',
     from: 'return await this.#askRemoval(facts);',
     to: 'return this.#done();',
     breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'release'),
@@ -53,7 +53,7 @@ export async function bundleChanged({ what, file, from, to }: Change): Promise<W
   // Inside the project, where the packages that the workflows import are found.
   const copy = await mkdtemp(join(PROJECT, '.holdfast', 'changed-'));
   try {
-    await cp(join(PROJECT, 'workflows'), join(copy, 'workflows'), { recursive: true });
+    for (const folder of ['core', 'workflows']) await cp(join(PROJECT, folder), join(copy, folder), { recursive: true });
     const path = join(copy, 'workflows', file);
     const text = await readFile(path, 'utf8');
     if (!text.includes(from)) throw new Error(`workflows/${file} does not say "${from}" any more: change "${what}" in ${fileURLToPath(import.meta.url)}`);

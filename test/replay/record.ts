@@ -9,13 +9,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Client } from '@temporalio/client';
-import { WorkflowFailedError } from '@temporalio/client';
+import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
 
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { resolveBinary } from '../../lab/resolve.ts';
-import { SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
+import { resolveBinary } from '../../tools/lab/resolve.ts';
+import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld } from '../support/holdfastWorld.ts';

@@ -1,9 +1,10 @@
-import { CiServerError, type SupervisorRecord } from '../../activities/ports.ts';
-import { ciEventSignal, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../workflows/contract.ts';
+import { CiServerError } from '../../activities/ports.ts';
+import { ciEventSignal, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { RunnerRun } from '../support/holdfastWorld.ts';
 import { until } from '../support/until.ts';
+import type { SupervisorRecord } from '../../core/domain/pod.ts';
 
 /** One runner on a stage of its own. */
 export interface Stage {

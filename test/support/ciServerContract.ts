@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CiJobs, CiServer, RegisterRequest, Registration, Scope } from '../../activities/ports.ts';
+import type { CiServer, Registration } from '../../activities/ports.ts';
 import { ciServerError } from './ciServers.ts';
+import type { CiJobs, RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 
 /** A CI server to hold an adapter against, as the contract tests steer it and look at the truth in it. */
 export interface CiServerFixture {

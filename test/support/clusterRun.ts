@@ -2,8 +2,8 @@ import { expect } from '@jest/globals';
 import type { V1Pod } from '@kubernetes/client-node';
 import type { WorkflowHandle } from '@temporalio/client';
 import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
-import type { RecordedRequest, SimulatedJob, SimulatedRegistration } from '../../simulator/types.ts';
-import { statusQuery, type RunnerResult, type RunnerStatus } from '../../workflows/contract.ts';
+import type { RecordedRequest, SimulatedJob, SimulatedRegistration } from '../../tools/simulator/types.ts';
+import { statusQuery, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
 import type { ClusterWorld } from './clusterWorld.ts';
 import { until } from './until.ts';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
-import type { LabState } from '../../lab/lab.ts';
-import { startSimulator, type Simulator, type SimulatorOptions } from '../../simulator/simulator.ts';
-import { RUNNER_WORKFLOW, type RunnerInput } from '../../workflows/contract.ts';
+import type { LabState } from '../../tools/lab/lab.ts';
+import { startSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/simulator.ts';
+import { RUNNER_WORKFLOW, type RunnerInput } from '../../core/contract/index.ts';
 import { ClusterRun, SHORT_INTERVALS } from './clusterRun.ts';
 import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
 import { createTestNamespace, type TestNamespace } from './pods.ts';

@@ -1,5 +1,5 @@
 import type { V1ContainerStateTerminated, V1Pod } from '@kubernetes/client-node';
-import type { RunnerInput, RunnerResult } from '../../workflows/contract.ts';
+import type { RunnerInput, RunnerResult } from '../../core/contract/index.ts';
 import type { ClusterRun } from './clusterRun.ts';
 import type { ClusterWorld } from './clusterWorld.ts';
 import { markedProcesses } from './markedProcesses.ts';

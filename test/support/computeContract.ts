@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Compute, PodRequest, PodView, Registration, RunnerIdentity } from '../../activities/ports.ts';
+import type { Compute, Registration } from '../../activities/ports.ts';
 import { recordWatch, type RecordedWatch } from './recordedWatch.ts';
 import { untilSeen } from './until.ts';
+import type { PodRequest, PodView, RunnerIdentity } from '../../core/domain/pod.ts';
 
 /** What the contract needs of an implementation, beyond the port: the hands that a kubelet, or a runner, would have. */
 export interface ComputeContractHarness {

@@ -1,8 +1,7 @@
 /** Runners and sets that nobody works on: what they are told stays in their histories. */
 import { randomUUID } from 'node:crypto';
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
-import { RUNNER_SET_WORKFLOW, SET_COVER_MEMO, type JobEvent, type RunnerSetStatus, type SetCover } from '../../workflows/setContract.ts';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, type JobEvent, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
 import { runningSets } from '../../worker/visibility.ts';
 import { until } from './until.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { cancelSignal } from '../../workflows/contract.ts';
+import { cancelSignal } from '../../core/contract/index.ts';
 import { countingJob } from './clusterRun.ts';
 import type { ClusterWorld } from './clusterWorld.ts';
 

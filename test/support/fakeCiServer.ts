@@ -1,4 +1,5 @@
-import { CiServerError, UnknownCredentialError, type CiRunner, type CiServer, type CiServers, type RegisterRequest, type Registration, type Scope } from '../../activities/ports.ts';
+import { CiServerError, UnknownCredentialError, type CiRunner, type CiServer, type CiServers, type Registration } from '../../activities/ports.ts';
+import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 
 type Method = 'register' | 'find' | 'remove';
 interface Entry {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
-import type { Compute, DeletionOptions, PodListener, PodRequest, PodView, Registration, RunnerIdentity, StopReason, VolumeClaimRequest } from '../../activities/ports.ts';
+import type { Compute, DeletionOptions, PodListener, Registration } from '../../activities/ports.ts';
+import type { PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from '../../core/domain/pod.ts';
 
 /**
  * A compute in memory whose pods do what the test says. It stands in for a cluster only in tests of the workflow's own logic;

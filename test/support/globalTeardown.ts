@@ -1,4 +1,4 @@
-import { down } from '../../lab/lab.ts';
+import { down } from '../../tools/lab/lab.ts';
 import { restartsLabFolder, testLabFolder } from './labFolder.ts';
 
 /** Takes down what the tests of this run brought up, data included, unless HOLDFAST_LAB_KEEP=1. */

@@ -4,7 +4,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundle }
 import type { ActivityPorts } from '../../activities/ports.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { bundleWorkflows } from '../../worker/workflowBundle.ts';
-import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../workflows/contract.ts';
+import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
 import { until } from './until.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });

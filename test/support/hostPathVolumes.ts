@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestNamespace } from './pods.ts';
-import type { VolumeClaim } from '../../workflows/contract.ts';
+import type { VolumeClaim } from '../../core/contract/index.ts';
 
 /** Volumes on the node for claims called `state`: the lab has no provisioner. Each has a storage class of its own, so that only its claim gets it. */
 export class HostPathVolumes {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { CoreV1Api, PatchStrategy, setHeaderOptions, type KubeConfig, type V1ContainerState, type V1PodStatus } from '@kubernetes/client-node';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { createKubernetesCompute, type KubernetesCompute, type KubernetesComputeOptions } from '../../activities/compute/kubernetes/kubernetes.ts';
-import type { PodRef, PodRequest, RunnerIdentity } from '../../activities/ports.ts';
+import { createKubernetesCompute, type KubernetesCompute, type KubernetesComputeOptions } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import type { ComputeContractHarness } from './computeContract.ts';
 import { until } from './until.ts';
+import type { PodRef, PodRequest, RunnerIdentity } from '../../core/domain/pod.ts';
 
 export interface KubernetesHarness extends ComputeContractHarness {
   readonly compute: KubernetesCompute;

@@ -1,5 +1,5 @@
 import { describe, test } from '@jest/globals';
-import { ComponentUnavailableError, up, type LabOptions, type LabState } from '../../lab/lab.ts';
+import { ComponentUnavailableError, up, type LabOptions, type LabState } from '../../tools/lab/lab.ts';
 import { testLabFolder } from './labFolder.ts';
 
 /** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, or `all`. */

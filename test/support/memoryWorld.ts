@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { LabState } from '../../lab/lab.ts';
+import type { LabState } from '../../tools/lab/lab.ts';
 import { FakeCiServer } from './fakeCiServer.ts';
 import { FakeCompute } from './fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from './holdfastWorld.ts';

@@ -4,12 +4,12 @@
  */
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { Compute } from '../../activities/ports.ts';
-import { loadConfig } from '../../worker/config.ts';
+import { loadConfig } from '../../worker/settings/config.ts';
 import { createHttpServer } from '../../worker/httpServer.ts';
 import { createLogger } from '../../worker/logger.ts';
 import { createMetrics } from '../../worker/metrics.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
-import { createPorts } from '../../worker/ports.ts';
+import { createPorts } from '../../worker/createPorts.ts';
 import { installTemporalRuntime } from '../../worker/temporalRuntime.ts';
 
 const config = loadConfig();

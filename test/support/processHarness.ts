@@ -3,10 +3,11 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type { Compute, PodRequest, PodView, RunnerIdentity } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports.ts';
 import type { ComputeContractHarness } from './computeContract.ts';
 import { recordWatch, type RecordedWatch } from './recordedWatch.ts';
 import { untilSeen } from './until.ts';
+import type { PodRequest, PodView, RunnerIdentity } from '../../core/domain/pod.ts';
 
 export interface ProcessHarness extends ComputeContractHarness {
   readonly stateDir: string;

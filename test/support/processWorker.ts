@@ -4,8 +4,9 @@
  */
 import { existsSync } from 'node:fs';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
-import type { PodRequest, Registration } from '../../activities/ports.ts';
+import type { Registration } from '../../activities/ports.ts';
 import { untilSeen } from './until.ts';
+import type { PodRequest } from '../../core/domain/pod.ts';
 
 export interface ProcessWorkerJob {
   readonly stateDir: string;

@@ -1,4 +1,5 @@
-import type { Compute, PodRef, PodView } from '../../activities/ports.ts';
+import type { Compute } from '../../activities/ports.ts';
+import type { PodRef, PodView } from '../../core/domain/pod.ts';
 
 export interface RecordedEvent {
   readonly pod: PodView;

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Simulator } from '../../simulator/simulator.ts';
+import type { Simulator } from '../../tools/simulator/simulator.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../simulator/runner.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 
 /** The real runner program of the simulator, as a process of its own. */
 export class RunnerProcess {

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { RunnerPhase } from '../../workflows/contract.ts';
-import { decideSet } from '../../workflows/setDecision.ts';
-import type { JobEvent, RunnerSetInput } from '../../workflows/setContract.ts';
-import { parseRunnerSetInput, type SetSpec } from '../../workflows/setInput.ts';
-import { freshSuffix, runnerWorkflowId } from '../../workflows/setRunnerNames.ts';
-import { SetState } from '../../workflows/setState.ts';
+import type { RunnerPhase, JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
+import { decideSet } from '../../workflows/runnerSet/decision.ts';
+import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
+import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
+import { SetState } from '../../workflows/runnerSet/state.ts';
 import { randomOf } from './random.ts';
 
 /** How finely a random share is told apart. */

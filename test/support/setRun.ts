@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
-import { drainSetUpdate, holdUpdate, RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type JobEvent, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
-import { runnerWorkflowId } from '../../workflows/setRunnerNames.ts';
+import { drainSetUpdate, holdUpdate, RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type JobEvent, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
 import { SHORT_INTERVALS, type HoldfastWorld } from './holdfastWorld.ts';

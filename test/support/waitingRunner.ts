@@ -1,6 +1,6 @@
 /** A workflow of the runner's type that does nothing but wait for its pod as runners do: the test is about who ends the wait. */
 import { defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
-import type { PodView } from '../../activities/ports.ts';
+import type { PodView } from '../../core/domain/pod.ts';
 
 const { wait } = proxyActivities<{ wait(): Promise<PodView> }>({ startToCloseTimeout: '10m', activityId: 'ended/pod-1' });
 

@@ -1,5 +1,5 @@
 import type { Registration } from '../../activities/ports.ts';
-import type { JobMessage, RegisterAnswer, RunnerMessage, SessionAnswer } from '../../simulator/runner/wire.ts';
+import type { JobMessage, RegisterAnswer, RunnerMessage, SessionAnswer } from '../../tools/simulator/runner/wire.ts';
 
 /**
  * A runner in this process that speaks the simulator's runner protocol with nothing but what the adapter gave it, and ends its job when

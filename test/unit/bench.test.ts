@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Benchmark } from '../../bench/benchmark.ts';
-import { BENCHMARKS } from '../../bench/benchmarks/index.ts';
-import { mapConcurrently } from '../../bench/concurrency.ts';
-import { parseMetrics, sum } from '../../bench/metrics.ts';
-import { parseTaskEvent } from '../../bench/processes/taskTimes.ts';
-import { isMet, missed, nested, reportTable } from '../../bench/report.ts';
-import { percentile, round } from '../../bench/statistics.ts';
+import type { Benchmark } from '../../tools/bench/benchmark.ts';
+import { BENCHMARKS } from '../../tools/bench/benchmarks/index.ts';
+import { mapConcurrently } from '../../tools/bench/concurrency.ts';
+import { parseMetrics, sum } from '../../tools/bench/metrics.ts';
+import { parseTaskEvent } from '../../tools/bench/processes/taskTimes.ts';
+import { isMet, missed, nested, reportTable } from '../../tools/bench/report.ts';
+import { percentile, round } from '../../tools/bench/statistics.ts';
 
 describe('the figures of the benchmarks', () => {
   // Programs read them: a new key is fine, a changed one is not.

@@ -9,7 +9,7 @@ import { changeText, diffSets, startsRollout } from '../../worker/cli/setDiff.ts
 import { readSetDocuments } from '../../worker/cli/setDocuments.ts';
 import { setLines } from '../../worker/cli/setGet.ts';
 import { coverOfMemo, setTable } from '../../worker/cli/setList.ts';
-import type { RunnerSetInput } from '../../workflows/setContract.ts';
+import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { CliProcess, runCli } from '../support/cli.ts';
 import { statusOf } from '../support/demandSets.ts';
 

@@ -8,11 +8,11 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
-import { parseDuration } from '../../workflows/duration.ts';
-import { SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
-import { loadConfig } from '../../worker/config.ts';
-import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from '../../worker/runnerImage.ts';
-import { settings } from '../../worker/settings.ts';
+import { parseDuration } from '../../core/domain/duration.ts';
+import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
+import { loadConfig } from '../../worker/settings/config.ts';
+import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
+import { settings } from '../../worker/settings/settings.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');

@@ -3,20 +3,20 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
-import { BINARIES } from '../../lab/versions.ts';
+import { BINARIES } from '../../tools/lab/versions.ts';
 import { CHILD_ENV_PREFIX } from '../../supervisor/settings.ts';
 import { scheduleFault } from '../../activities/sets/schedules.ts';
 import { admitSets } from '../../worker/cli/setAdmission.ts';
 import { readSetDocuments } from '../../worker/cli/setDocuments.ts';
-import { settings } from '../../worker/settings.ts';
-import * as contract from '../../workflows/contract.ts';
-import { parseRunnerInput } from '../../workflows/input.ts';
-import { RUNNER_SET_WORKFLOW } from '../../workflows/setContract.ts';
-import { MAX_RUNNERS, parseRunnerSetInput, SET_DEFAULTS } from '../../workflows/setInput.ts';
-import { MAX_LIVE_JOBS } from '../../workflows/setJobs.ts';
-import { MAX_SET_NAME } from '../../workflows/setRunnerNames.ts';
-import { RUNNER_DEFAULTS } from '../../workflows/runnerDefaults.ts';
-import { parseDuration } from '../../workflows/duration.ts';
+import { settings } from '../../worker/settings/settings.ts';
+import * as contract from '../../core/contract/index.ts';
+import { parseRunnerInput } from '../../core/input/runner.ts';
+import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
+import { MAX_RUNNERS, parseRunnerSetInput, SET_DEFAULTS } from '../../core/input/runnerSet.ts';
+import { MAX_LIVE_JOBS } from '../../workflows/runnerSet/jobs.ts';
+import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
+import { RUNNER_DEFAULTS } from '../../core/input/runnerDefaults.ts';
+import { parseDuration } from '../../core/domain/duration.ts';
 import { runCli } from '../support/cli.ts';
 import { PROJECT, pages, resolveLink, type Page } from '../support/markdown.ts';
 
@@ -29,7 +29,7 @@ const each = PAGES.map((page) => [page.path, page] as const);
 const matches = (page: Page, pattern: RegExp): string[] => page.code.flatMap((code) => [...code.matchAll(pattern)].map((match) => match[1] ?? ''));
 
 test('the pages are found', () => {
-  expect(PAGES.map(({ path }) => path)).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/lifecycle.md', 'simulator/README.md']));
+  expect(PAGES.map(({ path }) => path)).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/lifecycle.md', 'tools/simulator/README.md']));
 });
 
 describe.each(each)('%s', (path, page) => {
@@ -56,10 +56,10 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_TEMPORAL_UI: 'worker/cli/session.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
-      HOLDFAST_BENCH_DIR: 'bench/main.ts',
-      HOLDFAST_BENCH_WINDOW: 'bench/benchmarks/waiting.ts',
-      HOLDFAST_BENCH_RESYNC: 'bench/benchmarks/waiting.ts',
-      HOLDFAST_LAB_DIR: 'lab/main.ts',
+      HOLDFAST_BENCH_DIR: 'tools/bench/main.ts',
+      HOLDFAST_BENCH_WINDOW: 'tools/bench/benchmarks/waiting.ts',
+      HOLDFAST_BENCH_RESYNC: 'tools/bench/benchmarks/waiting.ts',
+      HOLDFAST_LAB_DIR: 'tools/lab/main.ts',
     };
     for (const [name, file] of Object.entries(others)) if (read(file).includes(name)) known.add(name);
     for (const name of variables(read('supervisor/settings.ts'))) known.add(name);
@@ -123,7 +123,7 @@ describe('docs/lifecycle.md', () => {
   const page = PAGES.find(({ path }) => path === 'docs/lifecycle.md') as Page;
 
   test('names every phase and every cause that a verdict has today', () => {
-    const sources = ['workflows/ending.ts', 'workflows/comeUp.ts', 'workflows/comingUp.ts', 'workflows/cancellation.ts', 'workflows/serve.ts', 'workflows/runner.ts'].map(read).join('\n');
+    const sources = ['workflows/runner/verdict.ts', 'workflows/runner/comeUp.ts', 'workflows/runner/onlineDecision.ts', 'core/domain/cancellation.ts', 'workflows/runner/serve.ts', 'workflows/runner/runner.ts'].map(read).join('\n');
     const phases: contract.RunnerPhase[] = ['Requested', 'Provisioning', 'Registering', 'Idle', 'Busy', 'Draining', 'Unregistering', 'TearingDown', 'Gone'];
     for (const phase of phases) expect(page.text).toMatch(new RegExp(`^\\| ${phase} \\|`, 'm'));
     // `superseded` is what a set will say of the runners that it replaces.
@@ -146,7 +146,7 @@ describe('docs/lifecycle.md', () => {
   test('has the rows of the unregistration table, and no others', () => {
     const table = page.text.slice(page.text.indexOf('## Unregistering'), page.text.indexOf('## Cancelling'));
     const documented = new Set([...table.matchAll(/^\| (\d{1,2}[a-c]?|3–11) \|/gm)].map(([, row = '']) => row.replace('–', '-')));
-    const source = read('workflows/unregistration.ts');
+    const source = read('workflows/runner/unregisterTable.ts');
     const returned = new Set([...source.matchAll(/row: '([^']+)'|(?:whenUnregistered|stopOrAwait)\(f, '([^']+)'/g)].map(([, row, passed]) => row ?? passed ?? ''));
     expect([...documented].toSorted()).toEqual([...returned].toSorted());
   });
@@ -176,7 +176,7 @@ describe('docs/fleets.md', () => {
   });
 
   test('names metrics that there are', () => {
-    const sources = ['worker/demandMetrics.ts', 'worker/metrics.ts'].map(read).join('\n');
+    const sources = ['worker/demand/setMetrics.ts', 'worker/metrics.ts'].map(read).join('\n');
     const named = [...new Set(page.text.match(/\bholdfast_[a-z_]+/g))];
     expect(named.length).toBeGreaterThan(5);
     expect(named.filter((name) => !sources.includes(name))).toEqual([]);

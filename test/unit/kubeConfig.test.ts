@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { KubeConfigError, loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { namespaceOf } from '../../activities/compute/kubernetes/kubernetes.ts';
+import { namespaceOf } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 
 const file = (name: string): object => ({
   apiVersion: 'v1',

@@ -6,13 +6,13 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { librariesOf } from '../../deploy/images/sharedLibraries.ts';
-import { mountsBelow } from '../../lab/cleanUp.ts';
-import { componentsOf } from '../../lab/components/index.ts';
-import { checksumOf, fillPlatform } from '../../lab/download.ts';
-import { withLock } from '../../lab/lock.ts';
-import { canListen, freePort } from '../../lab/ports.ts';
-import { isAlive, processStartTime, startDetached, stopProcess } from '../../lab/process.ts';
-import { BINARIES } from '../../lab/versions.ts';
+import { mountsBelow } from '../../tools/lab/cleanUp.ts';
+import { componentsOf } from '../../tools/lab/components/index.ts';
+import { checksumOf, fillPlatform } from '../../tools/lab/download.ts';
+import { withLock } from '../../tools/lab/lock.ts';
+import { canListen, freePort } from '../../tools/lab/ports.ts';
+import { isAlive, processStartTime, startDetached, stopProcess } from '../../tools/lab/process.ts';
+import { BINARIES } from '../../tools/lab/versions.ts';
 import { isRequired } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
@@ -117,7 +117,7 @@ describe('on this machine', () => {
 
   test('a lock is free again when its holder was killed', async () => {
     const path = join(folder, 'lock');
-    const script = `import { withLock } from ${JSON.stringify(join(process.cwd(), 'lab/lock.ts'))}; await withLock(${JSON.stringify(path)}, () => { console.log('held'); setInterval(() => {}, 1000); return new Promise(() => {}); });`;
+    const script = `import { withLock } from ${JSON.stringify(join(process.cwd(), 'tools/lab/lock.ts'))}; await withLock(${JSON.stringify(path)}, () => { console.log('held'); setInterval(() => {}, 1000); return new Promise(() => {}); });`;
     const holder = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
     await once(holder.stdout, 'data');
     let waiting = false;

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { ComponentUnavailableError } from '../../lab/options.ts';
-import { resolve, type ResolveContext } from '../../lab/resolve.ts';
-import type { BinarySpec } from '../../lab/versions.ts';
+import { ComponentUnavailableError } from '../../tools/lab/options.ts';
+import { resolve, type ResolveContext } from '../../tools/lab/resolve.ts';
+import type { BinarySpec } from '../../tools/lab/versions.ts';
 
 const SPEC: BinarySpec = {
   name: 'thing',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { podName, runnerHash } from '../../activities/compute/naming.ts';
-import { runnerName } from '../../workflows/runnerName.ts';
+import { runnerName } from '../../core/domain/runnerName.ts';
 
 const identity = { workflowId: 'runner-blue-7', firstRunId: '0197-aa', attempt: 1 };
 const DNS_1123_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;

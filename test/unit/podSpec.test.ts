@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import { readRegistrationSecret, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
-import { ComputeError, type PodRequest } from '../../activities/ports.ts';
+import { ComputeError } from '../../activities/ports.ts';
+import type { PodRequest } from '../../core/domain/pod.ts';
 
 const identity = { workflowId: 'runner-a', firstRunId: 'r-1', attempt: 2 };
 const request: PodRequest = { identity, image: 'img', labels: { 'holdfast.dev/set': 'blue', 'holdfast.dev/scope': 'octo/repo' }, terminationGracePeriodSeconds: 45 };

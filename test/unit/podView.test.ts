@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
-import { goneView, podView } from '../../activities/compute/kubernetes/podView.ts';
-import type { PodView } from '../../activities/ports.ts';
-import { isBusy } from '../../workflows/podConditions.ts';
+import { goneView, podView } from '../../activities/compute/kubernetes/viewOfPod.ts';
+import { isBusy } from '../../core/domain/podConditions.ts';
+import type { PodView } from '../../core/domain/pod.ts';
 
 const NOW = '2026-03-01T12:00:00.500Z';
 

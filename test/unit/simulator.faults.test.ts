@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Faults, seededRandom } from '../../simulator/faults.ts';
+import { Faults, seededRandom } from '../../tools/simulator/faults.ts';
 
 const target = { endpoint: 'DELETE /orgs/acme/actions/runners/7', credential: 'default' };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { Jobs } from '../../simulator/jobs.ts';
-import { Registrations } from '../../simulator/registrations.ts';
-import { labelsCover, scopeServes } from '../../simulator/scope.ts';
+import { Jobs } from '../../tools/simulator/jobs.ts';
+import { Registrations } from '../../tools/simulator/registrations.ts';
+import { labelsCover, scopeServes } from '../../tools/simulator/scope.ts';
 
 test.each<[string[], string[], boolean]>([
   [['self-hosted', 'Linux', 'gpu'], ['self-hosted', 'GPU'], true],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { encodeJitConfig } from '../../simulator/jit-config.ts';
-import { Registrations } from '../../simulator/registrations.ts';
-import { readSettings } from '../../simulator/runner/settings.ts';
+import { encodeJitConfig } from '../../tools/simulator/jit-config.ts';
+import { Registrations } from '../../tools/simulator/registrations.ts';
+import { readSettings } from '../../tools/simulator/runner/settings.ts';
 
 const token = { RUNNER_TOKEN: 'T', RUNNER_URL: 'http://host:1/acme' };
 

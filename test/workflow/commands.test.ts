@@ -3,8 +3,8 @@ import { describeWithLab } from '../support/lab.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
-import type { PodView, SupervisorRecord } from '../../activities/ports.ts';
-import type { RunnerInput } from '../../workflows/contract.ts';
+import type { RunnerInput } from '../../core/contract/index.ts';
+import type { PodView, SupervisorRecord } from '../../core/domain/pod.ts';
 
 const COMMAND = { ciServer: 'none', command: ['work'] } as const satisfies Partial<RunnerInput>;
 const RESUMING = { ...COMMAND, onTerm: 'checkpoint', onEviction: 'resume', volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }] } as const satisfies Partial<RunnerInput>;

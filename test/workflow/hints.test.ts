@@ -5,7 +5,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { until } from '../support/until.ts';
-import { SEARCH_ATTRIBUTES, ciEventSignal } from '../../workflows/contract.ts';
+import { SEARCH_ATTRIBUTES, ciEventSignal } from '../../core/contract/index.ts';
 
 await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab) => {
   let compute: FakeCompute;

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { runsOf } from '../../bench/sets.ts';
-import type { CiJob, CiJobs, Scope } from '../../activities/ports.ts';
+import { runsOf } from '../../tools/bench/sets.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
@@ -8,7 +7,8 @@ import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
-import { SET_COVER_MEMO, type JobEvent, type RunnerSetInput, type SetRunnerStatus } from '../../workflows/setContract.ts';
+import { SET_COVER_MEMO, type JobEvent, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
+import type { CiJob, CiJobs, Scope } from '../../core/domain/ciServer.ts';
 
 /** A CI server with a list of its jobs. */
 class ListingCiServer extends FakeCiServer {

@@ -10,7 +10,7 @@ import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { randomOf, randomSeed } from '../support/random.ts';
 import { holdIfThere, SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
-import type { JobEvent } from '../../workflows/setContract.ts';
+import type { JobEvent } from '../../core/contract/index.ts';
 
 const SETS = 20;
 const STEPS = 12;

@@ -6,7 +6,7 @@ import type { HoldfastWorld, RunnerRun } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
-import type { RunnerInput } from '../../workflows/contract.ts';
+import type { RunnerInput } from '../../core/contract/index.ts';
 
 /** Every row of the unregistration table, on the real Temporal server. */
 await describeWithLab('unregistration', { temporal: true }, (lab) => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
-import { RUNNER_SET_WORKFLOW, drainSetUpdate, pauseUpdate, resumeUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput } from '../../workflows/setContract.ts';
+import { RUNNER_SET_WORKFLOW, drainSetUpdate, pauseUpdate, resumeUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput } from '../../core/contract/index.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { bundleWorkflows } from '../../worker/workflowBundle.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';

@@ -1,5 +1,5 @@
 /** Stays attached to a runner until it ends: a live phase line, and Ctrl-C. */
-import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../workflows/contract.ts';
+import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../core/contract/index.ts';
 import { EXIT } from './exit.ts';
 import { exitStatusOf, pause, waitForEnd, type RunnerEnd } from './followRunner.ts';
 import { onInterrupt, samePressMs } from './interrupts.ts';

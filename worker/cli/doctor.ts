@@ -1,8 +1,8 @@
 /** `holdfast doctor`: what is right and wrong around the worker, with the command that mends it. */
-import { checkAll } from '../bootCheck.ts';
-import { loadConfig } from '../config.ts';
-import { ConfigError } from '../configError.ts';
-import type { Finding } from '../finding.ts';
+import { checkAll } from '../checks/bootCheck.ts';
+import { loadConfig } from '../settings/config.ts';
+import { ConfigError } from '../settings/configError.ts';
+import type { Finding } from '../checks/finding.ts';
 import { EXIT } from './exit.ts';
 import type { Output } from './output.ts';
 

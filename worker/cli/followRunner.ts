@@ -1,7 +1,7 @@
 /** How a runner's life ended, asked now or waited for. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
-import type { RunnerResult } from '../../workflows/contract.ts';
+import type { RunnerResult } from '../../core/contract/index.ts';
 import { EXIT } from './exit.ts';
 import type { Session } from './session.ts';
 import { isConnectionLoss, toCliError } from './temporalErrors.ts';

@@ -1,5 +1,5 @@
 /** `holdfast runner get` */
-import type { RunnerStatus } from '../../workflows/contract.ts';
+import type { RunnerStatus } from '../../core/contract/index.ts';
 import { CliError } from './exit.ts';
 import { readEnd, type RunnerEnd } from './followRunner.ts';
 import type { Output } from './output.ts';

@@ -1,5 +1,5 @@
 /** One line about a runner that is being watched, and where it is written. */
-import type { RunnerStatus } from '../../workflows/contract.ts';
+import type { RunnerStatus } from '../../core/contract/index.ts';
 import type { Output } from './output.ts';
 import { clean, formatAge, shorten } from './text.ts';
 

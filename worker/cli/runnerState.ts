@@ -1,6 +1,6 @@
 /** Reads how a runner is: from its workflow where a worker answers, else from what Temporal itself knows. */
 import type { WorkflowExecutionInfo } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../workflows/contract.ts';
+import { SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../core/contract/index.ts';
 import type { Session } from './session.ts';
 import { toCliError } from './temporalErrors.ts';
 

@@ -1,7 +1,7 @@
 /** Validates the documents of `holdfast set apply` with the workflow's own parser, all of them before anything is applied. */
 import { scheduleFault } from '../../activities/sets/schedules.ts';
-import type { RunnerSetInput } from '../../workflows/setContract.ts';
-import { parseRunnerSetInput, type SetSpec } from '../../workflows/setInput.ts';
+import type { RunnerSetInput } from '../../core/contract/index.ts';
+import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { CliError, type FieldError } from './exit.ts';
 import type { SetDocument } from './setDocuments.ts';
 import { NO_CAP } from './startRunner.ts';

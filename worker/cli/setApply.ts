@@ -1,12 +1,12 @@
 /** `holdfast set apply`: brings the running sets to what a file says. */
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
 import { inTurns } from '../../activities/inTurns.ts';
-import { applyUpdate, setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import { applyUpdate, setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { CliError, EXIT } from './exit.ts';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 import type { AdmittedDocument } from './setAdmission.ts';
-import { askSet, describeSetById, setError, tellSet } from './setCalls.ts';
+import { askSet, describeSetById, setError, tellSet } from './setClient.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from './setDiff.ts';
 import { readSetEnd } from './setEnd.ts';
 import { countText, sizeText, startSet, summaryOf } from './setStart.ts';

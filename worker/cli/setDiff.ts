@@ -1,5 +1,5 @@
 /** What would change in a set, field by field. Pure. */
-import type { RunnerSetInput } from '../../workflows/setContract.ts';
+import type { RunnerSetInput } from '../../core/contract/index.ts';
 
 /** One field that differs. Without `from` it is new, without `to` it goes. */
 export interface SetChange {

@@ -3,7 +3,7 @@ import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
 import { pause } from './followRunner.ts';
 import type { Session } from './session.ts';
-import { setError } from './setCalls.ts';
+import { setError } from './setClient.ts';
 import { isConnectionLoss } from './temporalErrors.ts';
 
 /** `ended`: all its runners have left. Otherwise some may be there. */

@@ -1,9 +1,9 @@
 /** `holdfast set get` */
-import { setStatusQuery, type RunnerSetStatus } from '../../workflows/setContract.ts';
+import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
 import type { Output } from './output.ts';
 import { pendingActivities, type PendingActivity } from './pendingActivities.ts';
 import type { Session } from './session.ts';
-import { askSet, describeSet, nameOf } from './setCalls.ts';
+import { askSet, describeSet, nameOf } from './setClient.ts';
 import { readSetEnd, type SetEnd } from './setEnd.ts';
 import { coverOfMemo } from './setList.ts';
 import { table } from './table.ts';

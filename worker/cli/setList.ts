@@ -1,10 +1,10 @@
 /** `holdfast set list` */
 import { z } from 'zod';
 import { inTurns } from '../../activities/inTurns.ts';
-import { SET_COVER_MEMO, RUNNER_SET_WORKFLOW, setStatusQuery, type RunnerSetStatus, type SetRunnerStatus } from '../../workflows/setContract.ts';
+import { SET_COVER_MEMO, RUNNER_SET_WORKFLOW, setStatusQuery, type RunnerSetStatus, type SetRunnerStatus } from '../../core/contract/index.ts';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
-import { askSet, nameOf } from './setCalls.ts';
+import { askSet, nameOf } from './setClient.ts';
 import { table } from './table.ts';
 import { formatAge } from './text.ts';
 

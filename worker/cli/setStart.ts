@@ -1,7 +1,6 @@
 /** Starts the workflow of a set. */
-import { SEARCH_ATTRIBUTES } from '../../workflows/contract.ts';
-import { RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover, type SetScale } from '../../workflows/setContract.ts';
-import type { SetSpec } from '../../workflows/setInput.ts';
+import { SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover, type SetScale } from '../../core/contract/index.ts';
+import type { SetSpec } from '../../core/input/runnerSet.ts';
 import type { Session } from './session.ts';
 import { clean, shorten } from './text.ts';
 

@@ -1,9 +1,9 @@
 /** Starts a runner's workflow from a validated input. */
 import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../workflows/contract.ts';
-import { parseRunnerInput, type ParsedRunner } from '../../workflows/input.ts';
-import type { TimeoutPolicy } from '../../workflows/timeoutPolicy.ts';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../core/contract/index.ts';
+import { parseRunnerInput, type ParsedRunner } from '../../core/input/runner.ts';
+import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { readableName } from './readableName.ts';
 import type { Session } from './session.ts';

@@ -1,6 +1,6 @@
 /** `holdfast runner drain` and `holdfast runner cancel`: one runner by id, or many by selection. */
 import { WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
-import { cancelSignal, drainUpdate, type CancelMode } from '../../workflows/contract.ts';
+import { cancelSignal, drainUpdate, type CancelMode } from '../../core/contract/index.ts';
 import { confirm } from './confirm.ts';
 import { CliError, EXIT } from './exit.ts';
 import { waitForEnd, type RunnerEnd } from './followRunner.ts';

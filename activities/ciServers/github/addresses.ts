@@ -1,4 +1,4 @@
-import type { Scope } from '../../ports.ts';
+import type { Scope } from '../../../core/domain/ciServer.ts';
 
 /** github.com and GitHub Enterprise Cloud with data residency (`api.NAME.ghe.com`): rate limits are always on there. */
 export function isGitHubCloud(apiUrl: string): boolean {

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { CiJobs, CiRunner, CiServer, Registration, RegisterRequest, Scope } from '../../ports.ts';
-import { labelsCover } from '../labels.ts';
+import type { CiRunner, CiServer, Registration } from '../../ports.ts';
+import { labelsCover } from '../../../core/domain/labels.ts';
 import { SharedLook } from '../sharedLook.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
@@ -10,6 +10,7 @@ import { Deliveries } from './deliveries.ts';
 import { ExpiringValue, unlessAborted } from './expiringValue.ts';
 import { KeptAnswers } from './keptAnswers.ts';
 import { QueuedJobs } from './queuedJobs.ts';
+import type { CiJobs, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
 
 /** A registration token lives an hour; a pod that gets one may need long to come up. */
 const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { inTurns } from '../../inTurns.ts';
-import type { CiJob, CiJobs, Scope } from '../../ports.ts';
 import { installationRepositoriesAnswer, jobListAnswer, repositoryListAnswer, runListAnswer, runnerListAnswer } from './answers.ts';
 import type { GitHubRequest } from './api.ts';
+import type { CiJob, CiJobs, Scope } from '../../../core/domain/ciServer.ts';
 
 /** Asks GitHub for a list; `undefined`: 404. @throws CiServerError */
 export type AskList = <T extends z.ZodType>(schema: T, request: GitHubRequest) => Promise<z.output<T> | undefined>;

@@ -1,6 +1,6 @@
 /** Labels and annotations that tie a Kubernetes object to its runner. Pure. */
-import { MANAGED_BY_LABEL, RESERVED_METADATA_PREFIX } from '../../../workflows/podTemplate.ts';
-import type { RunnerIdentity } from '../../ports.ts';
+import { MANAGED_BY_LABEL, RESERVED_METADATA_PREFIX } from '../../../core/domain/podTemplate.ts';
+import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 export const INSTALLATION_LABEL = `${RESERVED_METADATA_PREFIX}installation`;
 export const WORKFLOW_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}workflow-id`;

@@ -2,11 +2,12 @@
  * What one process knows of all pods of its installation: a list, and one shared watch from there on. Keeps views, not pods.
  */
 import type { V1Pod } from '@kubernetes/client-node';
-import type { PodListener, PodView } from '../../ports.ts';
+import type { PodListener } from '../../ports.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
 import { listPods } from './podList.ts';
-import { goneView, podView } from './podView.ts';
-import { watchPods, type PodWatchEvent } from './podWatch.ts';
+import { goneView, podView } from './viewOfPod.ts';
+import { watchPods, type PodWatchEvent } from './watchRequest.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
 
 export interface PodCacheOptions {
   readonly path: string;

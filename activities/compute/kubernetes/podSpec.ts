@@ -1,11 +1,12 @@
 /** From what was asked for to the pod that is created. Pure. */
 import type { V1Container, V1EnvVar, V1Pod, V1PodSpec } from '@kubernetes/client-node';
-import { RUNNER_CONTAINER, isReservedEnv, validatePodTemplate } from '../../../workflows/podTemplate.ts';
+import { RUNNER_CONTAINER, isReservedEnv, validatePodTemplate } from '../../../core/domain/podTemplate.ts';
 import { podName } from '../naming.ts';
-import { ComputeError, type PodRequest, type PodTemplate } from '../../ports.ts';
+import { ComputeError } from '../../ports.ts';
 import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 import { attemptEnvironment, supervised, supervisionMode, type SupervisorSettings } from './supervision.ts';
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
+import type { PodRequest, PodTemplate } from '../../../core/domain/pod.ts';
 
 /** The worker's own settings, under everything that a request says. */
 export interface PodDefaults {

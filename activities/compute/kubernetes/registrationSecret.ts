@@ -1,8 +1,9 @@
 /** The Secret that carries one runner's registration to its pod. Pure. */
 import type { V1Secret } from '@kubernetes/client-node';
 import { podName } from '../naming.ts';
-import type { Registration, RunnerIdentity } from '../../ports.ts';
+import type { Registration } from '../../ports.ts';
 import { RUNNER_ID_ANNOTATION, RUNNER_NAME_ANNOTATION, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
+import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 /** Named as the pod; immutable, so that the kubelet fetches it once and does not watch it. */
 export function registrationSecret(identity: RunnerIdentity, registration: Registration, installation: string): V1Secret {

@@ -1,10 +1,10 @@
 /** Puts the supervisor before a runner container's command. Pure; what it does there is in docs/supervisor.md. */
 import { createHash } from 'node:crypto';
 import type { V1Container, V1EnvVar, V1Probe, V1Volume } from '@kubernetes/client-node';
-import { SUPERVISOR_CONTAINER } from '../../../workflows/podTemplate.ts';
-import { STATE_CLAIM } from '../../../workflows/runnerDefaults.ts';
-import type { PodRequest, Supervision } from '../../ports.ts';
+import { SUPERVISOR_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { STATE_CLAIM } from '../../../core/input/runnerDefaults.ts';
 import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, STOP_REASON_ANNOTATION } from './metadata.ts';
+import type { PodRequest, Supervision } from '../../../core/domain/pod.ts';
 
 /** How this installation's pods get the supervisor. */
 export interface SupervisorSettings {

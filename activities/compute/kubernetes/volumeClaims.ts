@@ -1,8 +1,8 @@
 /** PersistentVolumeClaims of a runner. Pure. */
 import type { V1PersistentVolumeClaim, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import { claimName } from '../naming.ts';
-import type { RunnerIdentity, VolumeClaimRequest } from '../../ports.ts';
 import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
+import type { RunnerIdentity, VolumeClaimRequest } from '../../../core/domain/pod.ts';
 
 /** Name of the object: the given one, or the life's own. */
 export function claimOf(identity: RunnerIdentity, request: VolumeClaimRequest): string {

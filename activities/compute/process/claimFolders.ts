@@ -1,9 +1,9 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { STATE_CLAIM } from '../../../workflows/runnerDefaults.ts';
+import { STATE_CLAIM } from '../../../core/input/runnerDefaults.ts';
 import { claimName } from '../naming.ts';
-import type { PodRequest, RunnerIdentity, VolumeClaimRequest } from '../../ports.ts';
 import type { StateFolders } from './podFolder.ts';
+import type { PodRequest, RunnerIdentity, VolumeClaimRequest } from '../../../core/domain/pod.ts';
 
 /** A volume claim is a folder here; `mountPath` has no meaning, because a process sees the machine's own files. */
 export function claimFolder(folders: StateFolders, identity: RunnerIdentity, { claim, name }: VolumeClaimRequest): string {

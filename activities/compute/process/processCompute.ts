@@ -5,7 +5,7 @@ import { mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from 'node:
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ComputeError, type Compute, type DeletionOptions, type PodListener, type PodRef, type PodRequest, type PodView, type Registration, type RunnerIdentity } from '../../ports.ts';
+import { ComputeError, type Compute, type DeletionOptions, type PodListener, type Registration } from '../../ports.ts';
 import { podName } from '../naming.ts';
 import { createFile, hasCode, readJson, replaceFile } from './atomicFile.ts';
 import { baseEnvironment, runnerCommand, runnerEnvironment } from './runnerCommand.ts';
@@ -13,10 +13,11 @@ import { defaultStateDir, makeStateFolders, POD_FILE, readPod, removePod, ring, 
 import { logTail } from './logTail.ts';
 import { makeClaimFolders, removeClaimFolders } from './claimFolders.ts';
 import { observePods } from './podObservation.ts';
-import { podView } from './podView.ts';
-import { watchPods } from './podWatch.ts';
+import { podView } from './viewOfRecord.ts';
+import { watchPods } from './folderWatch.ts';
 import { signalProcess } from './processIdentity.ts';
 import { mergeStopRequest } from './stopRequest.ts';
+import type { PodRef, PodRequest, PodView, RunnerIdentity } from '../../../core/domain/pod.ts';
 
 export interface ProcessComputeOptions {
   /** Where all state is; one per installation and machine, see podFolder.ts. Default: {@link defaultStateDir}. */

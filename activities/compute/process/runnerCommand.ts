@@ -1,4 +1,5 @@
-import { ComputeError, type PodRequest } from '../../ports.ts';
+import { ComputeError } from '../../ports.ts';
+import type { PodRequest } from '../../../core/domain/pod.ts';
 
 /**
  * The command line of a runner process: the request's command, else the worker's; then the request's arguments.

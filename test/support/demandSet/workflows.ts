@@ -1,6 +1,6 @@
 /** Stands for a set that has no memo: it answers the status query. */
 import { condition, setHandler } from '@temporalio/workflow';
-import { demandSignal, setStatusQuery, type JobEvent, type RunnerSetStatus } from '../../../workflows/setContract.ts';
+import { demandSignal, setStatusQuery, type JobEvent, type RunnerSetStatus } from '../../../core/contract/index.ts';
 
 export async function runnerSet(status: RunnerSetStatus): Promise<void> {
   const events: JobEvent[] = [];

@@ -1,8 +1,9 @@
 import { inspect } from 'node:util';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { describe, expect, test } from '@jest/globals';
-import { FAILURE_TYPES, failure, toFailure } from '../../../activities/failures.ts';
+import { failure, toFailure } from '../../../activities/failures.ts';
 import { CiServerError, ComputeError, UnknownCredentialError } from '../../../activities/ports.ts';
+import { FAILURE_TYPES } from '../../../core/calls/index.ts';
 
 const pace = { credentialsRetryMs: 300_000 };
 const ci = (kind: CiServerError['kind'], more: { retryAfterMs?: number } = {}) => new CiServerError(kind, `what ${kind} says`, more);

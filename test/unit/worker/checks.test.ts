@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { parseCredentials } from '../../../activities/ciServers/index.ts';
-import { ciQueuesOf } from '../../../worker/ciQueues.ts';
-import { checkCredentials } from '../../../worker/credentialCheck.ts';
+import { ciQueuesOf } from '../../../worker/settings/ciQueues.ts';
+import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
 import { createMetrics } from '../../../worker/metrics.ts';
-import { judgeFairness, judgeSearchAttributes } from '../../../worker/temporalCheck.ts';
+import { judgeFairness, judgeSearchAttributes } from '../../../worker/checks/temporalCheck.ts';
 import { quoted } from '../../../worker/visibility.ts';
 
 const KEYWORD = 2;

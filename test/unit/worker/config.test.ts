@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { ConfigError } from '../../../worker/configError.ts';
-import { loadConfig } from '../../../worker/config.ts';
+import { ConfigError } from '../../../worker/settings/configError.ts';
+import { loadConfig } from '../../../worker/settings/config.ts';
 
 const GOOD = { HOLDFAST_GITHUB_TOKEN: 'ghp_secret' };
 

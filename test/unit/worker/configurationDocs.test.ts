@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import { settings } from '../../../worker/settings.ts';
+import { settings } from '../../../worker/settings/settings.ts';
 
 /** The table of docs/configuration.md as it must be: one row for each setting of the schema, none else. */
 function rows(): string[] {

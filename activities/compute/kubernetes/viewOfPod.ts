@@ -1,0 +1,172 @@
+/** From a pod as the API server shows it to the facts that decisions need. Pure. */
+import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
+import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
+import { supervisorRecord } from './supervisorRecord.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
+
+type Problem = NonNullable<PodView['problem']>;
+type Exit = NonNullable<PodView['exit']>;
+
+/**
+ * The kubelet's reasons for a container that waits in vain:
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/kubelet/images/types.go and …/pkg/kubelet/kuberuntime/kuberuntime_container.go.
+ */
+const PROBLEMS: Readonly<Record<string, Problem['kind']>> = {
+  ErrImagePull: 'image_pull',
+  ImagePullBackOff: 'image_pull',
+  ErrImageNeverPull: 'image_pull',
+  ImageInspectError: 'image_pull',
+  RegistryUnavailable: 'image_pull',
+  SignatureValidationFailed: 'image_pull',
+  InvalidImageName: 'invalid_image',
+  CreateContainerConfigError: 'config',
+  CreateContainerError: 'config',
+  PreCreateHookError: 'config',
+  PreStartHookError: 'config',
+  PostStartHookError: 'config',
+  RunContainerError: 'config',
+};
+
+/**
+ * A container that has just started up is not ready until its first readiness probe has answered, in ms; only then does "not ready" mean
+ * that a job is running.
+ */
+const FIRST_READINESS_MS = 1_500;
+
+/** The kubelet lost track of the container: its 137 is made up. */
+const UNKNOWN_END = 'ContainerStatusUnknown';
+
+/**
+ * @param pod as parsed from JSON (times are strings) or as client-node gives it (times are Dates)
+ * @param now ISO 8601; only used for when something was first seen, which a pod's status does not tell
+ * @param previous an earlier view of the same UID, from which what has not changed keeps its time
+ */
+export function podView(pod: V1Pod, now: string, previous?: PodView): PodView {
+  const { metadata, spec, status } = pod;
+  const runner = status?.containerStatuses?.find((container) => container.name === RUNNER_CONTAINER);
+  const scheduledCondition = condition(pod, 'PodScheduled');
+  const exit = exitOf(runner);
+  const startedAt = timestamp(runner?.state?.running?.startedAt ?? runner?.state?.terminated?.startedAt);
+  const terminationDeadline = timestamp(metadata?.deletionTimestamp);
+  const disruption = condition(pod, 'DisruptionTarget');
+  const problem = problemOf(pod, now, previous?.uid === metadata?.uid ? previous : undefined);
+  const scheduled = scheduledCondition?.status === 'True' || Boolean(spec?.nodeName);
+  return {
+    name: metadata?.name ?? '',
+    uid: metadata?.uid ?? '',
+    ...(metadata?.namespace ? { namespace: metadata.namespace } : {}),
+    workflowId: metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] ?? '',
+    scheduled,
+    ...(spec?.nodeName ? { node: spec.nodeName } : {}),
+    createdAt: timestamp(metadata?.creationTimestamp) ?? now,
+    ...(startedAt ? { startedAt } : {}),
+    ended: runner?.state?.terminated !== undefined || status?.phase === 'Succeeded' || status?.phase === 'Failed',
+    gone: false,
+    ...(exit ? { exit } : {}),
+    terminating: terminationDeadline !== undefined,
+    // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
+    ...(terminationDeadline ? { terminationDeadline } : {}),
+    ...toldToGo(metadata, disruption),
+    ...(problem ? { problem } : {}),
+    ...(disruption?.status === 'True' ? { disruption: disruption.reason ?? 'DisruptionTarget' } : {}),
+    ...(status?.reason ? { reason: status.reason } : {}),
+    ...(!scheduled && scheduledCondition?.status === 'False'
+      ? { unschedulable: scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled' }
+      : {}),
+    ...probesOf(pod, runner, now, previous?.uid === metadata?.uid ? previous : undefined),
+    ...(metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? { reusable: true } : {}),
+  };
+}
+
+/** The last view of a pod that is there no more. */
+export function goneView(last: PodView): PodView {
+  return { ...last, ended: true, gone: true };
+}
+
+function condition(pod: V1Pod, type: string): V1PodCondition | undefined {
+  return pod.status?.conditions?.find((each) => each.type === type);
+}
+
+/** Whichever came first: an eviction sets the condition before it deletes, the kubelet sets it without deleting at all. */
+function toldToGo(metadata: V1Pod['metadata'], disruption: V1PodCondition | undefined): Pick<PodView, 'toldToGoAt'> {
+  const disruptedAt = disruption?.status === 'True' ? timestamp(disruption.lastTransitionTime) : undefined;
+  const deadline = timestamp(metadata?.deletionTimestamp);
+  const deletedAt = deadline === undefined ? undefined : Date.parse(deadline) - (metadata?.deletionGracePeriodSeconds ?? 0) * 1_000;
+  const times = [...(disruptedAt === undefined ? [] : [Date.parse(disruptedAt)]), ...(deletedAt === undefined ? [] : [deletedAt])];
+  return times.length === 0 ? {} : { toldToGoAt: new Date(Math.min(...times)).toISOString() };
+}
+
+function exitOf(runner: V1ContainerStatus | undefined): Exit | undefined {
+  const terminated = runner?.state?.terminated;
+  if (!terminated || terminated.reason === UNKNOWN_END) return undefined;
+  const finishedAt = timestamp(terminated.finishedAt);
+  const record = supervisorRecord(terminated.message);
+  const message = (record === undefined ? terminated.message : undefined) ?? (plainReason(terminated.reason) ? undefined : terminated.reason);
+  return {
+    code: terminated.exitCode,
+    // The runtime gives this reason also to a container whose first process lives on when another one (the job's) was killed.
+    oomKilled: terminated.reason === 'OOMKilled' && terminated.exitCode !== 0,
+    ...(finishedAt ? { finishedAt } : {}),
+    ...(message ? { message } : {}),
+    ...(record ? { record } : {}),
+  };
+}
+
+/** Reasons that say no more than the exit code does. */
+function plainReason(reason: string | undefined): boolean {
+  return reason === undefined || reason === 'Completed' || reason === 'Error' || reason === 'OOMKilled';
+}
+
+/** Told by the probes only while the container runs; `ready` of a lost node's pod is not touched, its Ready condition is. */
+function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
+  const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
+  if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
+  const started = runner?.state?.running !== undefined && runner.started === true;
+  // The kubelet calls every startup probe of a terminating pod a success, whatever it answers:
+  // https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/kubelet/prober/worker.go (doProbe)
+  const trusted = pod.metadata?.deletionTimestamp === undefined || previous?.online === true || runner?.ready === true;
+  if (started && !trusted) return previous?.online === false ? { online: false, busy: false } : {};
+  const online = started;
+  if (told === COMMAND_PROBES) return { online };
+  if (!online) return { online, busy: false };
+  if (told === ONE_JOB_PROBES && previous?.busy === true) return { online, busy: true };
+  if (runner?.ready === true) return { online, busy: false };
+  if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
+  const busyFrom = previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString();
+  // One that is told to go before it was ever asked may end before it is.
+  return pod.metadata?.deletionTimestamp !== undefined && Date.parse(busyFrom) > Date.parse(now) ? { online } : { online, busyFrom };
+}
+
+function problemOf(pod: V1Pod, now: string, previous: PodView | undefined): Problem | undefined {
+  const found = waitingInVain(pod) ?? failedInit(pod);
+  if (!found) return undefined;
+  return { ...found, since: previous?.problem?.kind === found.kind ? previous.problem.since : now };
+}
+
+function waitingInVain({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
+  for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
+    const waiting = container.state?.waiting;
+    const kind = PROBLEMS[waiting?.reason ?? ''];
+    if (kind) return { kind, message: `container ${container.name}: ${waiting?.reason}: ${waiting?.message ?? 'no message'}` };
+  }
+  return undefined;
+}
+
+/** With restartPolicy Never an init container that fails fails the pod, and the runner never starts. */
+function failedInit({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
+  if (status?.phase !== 'Failed') return undefined;
+  if (status.containerStatuses?.some(({ name, state }) => name === RUNNER_CONTAINER && state?.terminated)) return undefined;
+  const failed = status.initContainerStatuses?.find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
+  const terminated = failed?.state?.terminated;
+  if (!terminated) return undefined;
+  return { kind: 'config', message: `init container ${failed?.name} ended with exit code ${terminated.exitCode}: ${terminated.message ?? terminated.reason ?? 'no message'}` };
+}
+
+/** ISO 8601 without fractions of a second that are zero; undefined for "never", which the kubelet also writes as 1970. */
+function timestamp(value: Date | string | null | undefined): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  const time = new Date(value);
+  if (Number.isNaN(time.getTime()) || time.getTime() <= 0) return undefined;
+  return time.toISOString().replace('.000Z', 'Z');
+}

@@ -1,0 +1,9 @@
+/**
+ * Every public name of Holdfast's workflows in one place: workflow types, signals, queries, updates, search attributes,
+ * inputs and results. Plain JSON with these names through `temporal workflow start|signal|query` is enough to use the product.
+ */
+export * from './deregistration.ts';
+export * from './runner.ts';
+export * from './runnerSet.ts';
+export * from './searchAttributes.ts';
+export * from './taskQueues.ts';

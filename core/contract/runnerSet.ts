@@ -1,0 +1,166 @@
+/** Public names of runner sets: the workflow type, its signals, query, updates, input and status. See contract.ts for those of one runner. */
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { RunnerCause, RunnerInput, RunnerOutcome } from './runner.ts';
+
+export const RUNNER_SET_WORKFLOW = 'runnerSet';
+
+/** Workflow id of a set: one per name. */
+export const setWorkflowId = (name: string): string => `set-${name}`;
+
+/** How many runners: a fixed number, or as many as demand asks for between two bounds. Exactly one of the two forms. */
+export interface SetScale {
+  /** A fixed number of runners, whatever the demand. */
+  replicas?: number;
+  /** Idle runners kept ready, on top of those that jobs are assigned to or queued for. */
+  minIdle?: number;
+  /** Runners at the most. Required with `minIdle`. */
+  max?: number;
+}
+
+/** Another scale for a time; the first entry that holds now wins. */
+export interface SetSchedule extends SetScale {
+  /** When it begins: five cron fields, in which day of month and day of week are alternatives. */
+  cron: string;
+  /** IANA time zone. @default "UTC" */
+  timeZone?: string;
+  /** For how long, such as `10h`. */
+  duration: string;
+}
+
+/** Input of the `runnerSet` workflow, and one document of `holdfast set apply`. */
+export interface RunnerSetInput extends SetScale {
+  name: string;
+  /** What each runner is started with. `name` and `set` are the set's to give. */
+  template: Omit<RunnerInput, 'name' | 'set'>;
+  schedules?: SetSchedule[];
+  /** Since the last scale-up, before idle runners in excess are drained. @default "10m" */
+  scaleDownDelay?: string;
+  /** How long the place of an ephemeral runner that ran a job no event told of stays empty, unless the CI server says sooner. @default "10m" */
+  recreationGuard?: string;
+  rollout?: {
+    /** Runners of a new template beyond the number wanted, while the old ones leave. @default 1 */
+    maxSurge?: number;
+  };
+  /** Runners, by name or workflow id, that no scale-down and no rollout touches. Absent in an `apply`: as they are. */
+  holds?: string[];
+  /** No runner is started while paused; those that run go on. Absent in an `apply`: as it is. */
+  paused?: boolean;
+  /** How often queued jobs are looked for at the CI server, in case webhooks were lost; `0s` turns it off. @default "5m" */
+  queueCheck?: string;
+  /** Pace of re-checks; the defaults are right for production. */
+  intervals?: SetIntervals;
+}
+
+export interface SetIntervals {
+  /** How often the runners are read again from Temporal's visibility. @default "5m" */
+  relist?: string;
+  /** After runners that did not come up, before the next one is tried; doubles with each. @default "15s" */
+  firstRetry?: string;
+  /** The longest of these waits. @default "10m" */
+  longestRetry?: string;
+  /** Between two looks at queued jobs that an ended runner's place waits for. @default "30s" */
+  guardLook?: string;
+}
+
+/** One event of one job, as a set hears of it. Times are the CI server's own, ms since the epoch. */
+export interface JobEvent {
+  action: 'queued' | 'in_progress' | 'completed';
+  jobId: number;
+  /** Of the workflow run: a re-run is another job. */
+  runAttempt: number;
+  /** `owner/repo`. */
+  repository: string;
+  labels: string[];
+  /** When GitHub says it happened: created_at, started_at or completed_at. */
+  at: number;
+  runnerName?: string;
+  conclusion?: string;
+}
+
+/** What a runner tells the set it belongs to. */
+export interface RunnerNews {
+  workflowId: string;
+  runnerName: string;
+}
+export interface RunnerEndedNews extends RunnerNews {
+  outcome: RunnerOutcome;
+  cause?: RunnerCause;
+  /** It was online at some time. */
+  wasOnline: boolean;
+  /** It ran a job. */
+  ranJob: boolean;
+}
+
+export interface SetRunnerStatus {
+  workflowId: string;
+  runnerName?: string;
+  /** Hash of the template it was started with. */
+  generation: string;
+  state: 'starting' | 'idle' | 'busy' | 'draining';
+  held: boolean;
+  /** ISO 8601. */
+  startedAt: string;
+  slot?: number;
+}
+
+export interface RunnerSetStatus {
+  name: string;
+  /** Hash of the template of now. */
+  generation: string;
+  desired: number;
+  min: number;
+  max: number;
+  runners: SetRunnerStatus[];
+  jobs: { queued: number; assigned: number; startedTotal: number; completedTotal: number };
+  /** Why no runner is started now, if so: `paused`, `never_registered ×2`, `runner_deprecated`, a failed create, … */
+  paused?: string;
+  /** Until when, or for what, fewer runners are kept or started than wanted (scale-down delay, recreation guard, schedule). */
+  waitsFor?: string;
+  /** The set was told to end, and ends when its runners have left; why, or `''`. */
+  ending?: string;
+  labels: string[];
+  scope: string;
+  /** An organization and an enterprise may have the same name. Absent: an organization, or with a `/` in `scope` a repository. */
+  scopeKind?: ScopeKind;
+  holds: string[];
+}
+
+export type ScopeKind = 'organization' | 'repository' | 'enterprise';
+
+/**
+ * Which jobs a set is for, as a memo of its workflow under {@link SET_COVER_MEMO}: so the webhook finds it in the one list of all sets,
+ * also while no worker can answer a query. Without the memo the `status` query is asked.
+ */
+export interface SetCover {
+  labels: string[];
+  scope: string;
+  scopeKind: ScopeKind;
+}
+export const SET_COVER_MEMO = 'covers';
+
+/** What a set notes at each runner that it starts, as a memo of the runner's workflow under {@link SET_RUNNER_MEMO}. */
+export interface SetRunnerMemo {
+  /** Hash of its template. */
+  generation: string;
+  ephemeral: boolean;
+  slot?: number;
+}
+export const SET_RUNNER_MEMO = 'ofSet';
+
+/** Events of jobs whose labels this set covers; each may come late, twice and out of order. */
+export const demandSignal = defineSignal<[{ events: JobEvent[] }]>('demand');
+export const runnerOnlineSignal = defineSignal<[RunnerNews]>('runnerOnline');
+export const runnerEndedSignal = defineSignal<[RunnerEndedNews]>('runnerEnded');
+export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
+/** What the set was last told to be, with every update since. */
+export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');
+export const scaleUpdate = defineUpdate<RunnerSetStatus, [SetScale]>('scale');
+/** Replaces the whole declaration; a template that differs starts a rollout. */
+export const applyUpdate = defineUpdate<RunnerSetStatus, [RunnerSetInput]>('apply');
+export const setTemplateUpdate = defineUpdate<RunnerSetStatus, [RunnerSetInput['template']]>('setTemplate');
+export const pauseUpdate = defineUpdate<RunnerSetStatus, [{ reason?: string }?]>('pause');
+export const resumeUpdate = defineUpdate<RunnerSetStatus, []>('resume');
+/** Holds a runner, or with `release` lets it go. */
+export const holdUpdate = defineUpdate<RunnerSetStatus, [{ runner: string; release?: boolean }]>('hold');
+/** Drains every runner and ends the set: what `holdfast set delete` does. */
+export const drainSetUpdate = defineUpdate<RunnerSetStatus, [{ reason?: string }?]>('drain');

@@ -1,0 +1,36 @@
+/** Cancel requests: what people and policies may ask for, and how two of them combine. Pure. */
+import type { CancelMode, CancelRequest, RunnerCause } from '../contract/index.ts';
+
+/** An accepted request to end the life early. */
+export interface Cancellation {
+  readonly mode: CancelMode;
+  readonly reason: string;
+  /** `drain` (the update) retires a runner in good order; everything else aborts it with this cause. */
+  readonly by: 'drain' | Extract<RunnerCause, 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout'>;
+}
+
+const RANK: Readonly<Record<CancelMode, number>> = { drain: 1, stop: 2, force: 3 };
+const MAX_REASON = 500;
+
+/** A stronger request upgrades; a weaker or an equal one changes nothing. The first reason for the strongest mode stands. */
+export function upgradeCancellation(current: Cancellation | undefined, wanted: Cancellation): Cancellation {
+  if (current === undefined) return wanted;
+  return RANK[wanted.mode] > RANK[current.mode] ? wanted : current;
+}
+
+/** Reads the body of the `cancel` signal; anything unreadable is a plain stop, because a cancel must not be lost to a typo. */
+export function readCancelRequest(body: CancelRequest | string | undefined): Cancellation {
+  if (typeof body === 'string') return { mode: 'stop', reason: clean(body), by: 'cancelled' };
+  const mode = body?.mode;
+  return {
+    mode: mode === 'drain' || mode === 'force' ? mode : 'stop',
+    reason: clean(typeof body?.reason === 'string' ? body.reason : ''),
+    by: 'cancelled',
+  };
+}
+
+/** A reason comes from outside and is shown to people: no control characters, bounded. */
+export function clean(reason: string): string {
+  // eslint-disable-next-line no-control-regex
+  return reason.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim().slice(0, MAX_REASON);
+}

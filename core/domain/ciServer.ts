@@ -1,0 +1,41 @@
+/** What the CI server is asked for and answers, as workflows and activities see it. Plain data, the same for every CI server. */
+
+/** Where a runner is registered. `name` is `owner/repo` for a repository. */
+export interface Scope {
+  readonly kind: 'organization' | 'repository' | 'enterprise';
+  readonly name: string;
+}
+
+export interface RegisterRequest {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly labels: readonly string[];
+  /** Numeric runner group id (GitHub requires it for JIT); 1 is the default group. */
+  readonly groupId: number;
+  readonly ephemeral: boolean;
+  /** `jit`: single-use just-in-time config (always ephemeral). `token`: a registration token the runner uses itself. */
+  readonly mode: 'jit' | 'token';
+}
+
+/** A job as the CI server lists it. Times are the CI server's own, ms since the epoch. */
+export interface CiJob {
+  readonly id: number;
+  readonly runAttempt: number;
+  /** `owner/repo`. */
+  readonly repository: string;
+  readonly labels: readonly string[];
+  readonly status: 'queued' | 'in_progress';
+  readonly queuedAt: number;
+  /** With `in_progress`. */
+  readonly startedAt?: number;
+  readonly runnerName?: string;
+}
+
+export interface CiJobs {
+  readonly jobs: readonly CiJob[];
+  /** Nothing was left out: a job that is not listed neither waits nor runs. False where there was more than one look may read. */
+  readonly complete: boolean;
+}
+
+/** The last answer of the CI server to a removal, since anything else changed. */
+export type RemovalAnswer = 'removed' | 'absent' | 'busy';

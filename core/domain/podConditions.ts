@@ -1,0 +1,58 @@
+/** The conditions of a pod that a runner's life waits for. All are one-shot and monotonic, so a late completion is never wrong. Pure. */
+import type { PodView } from './pod.ts';
+
+export const POD_CONDITIONS = ['online', 'ended', 'gone'] as const;
+export type PodCondition = (typeof POD_CONDITIONS)[number];
+
+/** Image problems are given this long to heal (a registry's hiccup), counted from first seen; a wrong name is not. */
+export const IMAGE_PROBLEM_GRACE_MS = 30_000;
+/** A terminating pod that is still there this long after its grace has lost its kubelet. */
+export const TERMINATION_OVERDUE_MS = 60_000;
+
+/** Activity id of a wait: the pod's name is unique per attempt, so a late completion can never answer another wait. */
+export function waitActivityId(condition: PodCondition, podName: string): string {
+  return `${condition}/${podName}`;
+}
+
+/** The reverse of {@link waitActivityId}; `undefined` for the id of another activity. */
+export function parseWaitActivityId(activityId: string): { condition: PodCondition; podName: string } | undefined {
+  const [head, podName, ...rest] = activityId.split('/');
+  const condition = POD_CONDITIONS.find((candidate) => candidate === head);
+  return condition === undefined || podName === undefined || podName === '' || rest.length > 0 ? undefined : { condition, podName };
+}
+
+/**
+ * Does the condition hold?
+ * `online`: the pod says so itself, or its container runs and the CI server must be asked; also when it will never be.
+ * `ended`: see {@link PodView.ended}; also when the node does not answer any more.
+ */
+export function isMet(condition: PodCondition, pod: PodView, nowMs: number): boolean {
+  const due = dueAtMs(condition, pod);
+  return due !== undefined && due <= nowMs;
+}
+
+/** Is a job running, by the pod's own word? `undefined`: it does not tell, or not yet. */
+export function isBusy({ busy, busyFrom }: PodView, nowMs: number): boolean | undefined {
+  return busy ?? (busyFrom !== undefined && Date.parse(busyFrom) <= nowMs ? true : undefined);
+}
+
+/**
+ * A runner for one job that did it, and ended by itself: once its end is known to its workflow, no decision needs its pod any more, nor its
+ * log (docs/lifecycle.md, rule 2). What was told to go, or is being taken away, is for its workflow to judge.
+ */
+export function isSpent({ exit, gone, terminating, disruption, reusable }: PodView): boolean {
+  const { record } = exit ?? {};
+  return exit?.code === 0 && record?.job === 'done' && record.reason === undefined && reusable !== true && !gone && !terminating && disruption === undefined;
+}
+
+/** When the condition will hold if nothing changes (ms since the epoch; 0: it holds), or `undefined` when only a change can bring it. */
+export function dueAtMs(condition: PodCondition, pod: PodView): number | undefined {
+  if (pod.gone) return 0;
+  if (condition === 'gone') return undefined;
+  if (pod.ended) return 0;
+  if (condition === 'online') {
+    if (pod.online ?? pod.startedAt !== undefined) return 0;
+    if (pod.problem !== undefined) return pod.problem.kind === 'invalid_image' ? 0 : Date.parse(pod.problem.since) + IMAGE_PROBLEM_GRACE_MS;
+  }
+  return pod.terminationDeadline === undefined ? undefined : Date.parse(pod.terminationDeadline) + TERMINATION_OVERDUE_MS;
+}

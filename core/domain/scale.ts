@@ -1,0 +1,36 @@
+/** How many runners a set wants. Pure. */
+import type { SetScale } from '../contract/index.ts';
+
+/** A validated {@link SetScale}. */
+export type ScaleBounds = { readonly kind: 'fixed'; readonly replicas: number } | { readonly kind: 'elastic'; readonly minIdle: number; readonly max: number };
+
+/** What asks for runners. */
+export interface Asking {
+  readonly queued: number;
+  readonly assigned: number;
+  /** Ephemeral runners that have had their job and have not ended yet: they take no other. */
+  readonly finished: number;
+  readonly busyRunners: number;
+  /** Of the queued ones, those that the last look at the CI server found queued. */
+  readonly confirmedQueued: number;
+  /** Runners that were busy before that look: none of them has one of those. */
+  readonly busyBeforeLook: number;
+}
+
+export function toBounds({ replicas, minIdle = 0, max = 0 }: SetScale): ScaleBounds {
+  return replicas === undefined ? { kind: 'elastic', minIdle, max } : { kind: 'fixed', replicas };
+}
+
+/** Least and most runners of these bounds. */
+export function leastAndMost(bounds: ScaleBounds): { min: number; max: number } {
+  return bounds.kind === 'fixed' ? { min: bounds.replicas, max: bounds.replicas } : { min: bounds.minIdle, max: bounds.max };
+}
+
+/**
+ * Idle runners kept ready, and one for each job that is queued or assigned, up to the bound. Runners that are about to end take no place
+ * from these. Runners that are busy with jobs of which no event has told count as well, so that the ones kept ready are idle ones.
+ */
+export function desiredSize(bounds: ScaleBounds, { queued, assigned, finished, busyRunners, confirmedQueued, busyBeforeLook }: Asking): number {
+  if (bounds.kind === 'fixed') return bounds.replicas;
+  return Math.min(bounds.max, bounds.minIdle + Math.max(queued + assigned + finished, busyRunners, busyBeforeLook + confirmedQueued));
+}

@@ -1,0 +1,62 @@
+/** What the inputs of the workflows have in common: fields, and how their errors are told. */
+import { z } from 'zod';
+import { parseDuration } from '../domain/duration.ts';
+import type { Scope } from '../domain/ciServer.ts';
+
+// The workflow sandbox forbids code generation; zod's interpreter is as fast for one object.
+z.config({ jitless: true });
+
+/** One thing wrong with the input: the field, what is wrong, and how to mend it. */
+export interface InputError {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Input that was validated: what the workflow works with, or everything that is wrong. */
+export type Parsed<T> = { ok: true; spec: T } | { ok: false; errors: InputError[] };
+
+/** A duration string, longer than nothing. */
+export const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, 'is not a duration; write for example "30s", "10m" or "1h30m"');
+/** A short name. One of dots alone would leave its place in a URL's path. */
+export const word = (what: string) => z.string().regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, `must be ${what}: letters, digits, ".", "_" and "-", at most 100`);
+
+/** Exactly one of these three; see {@link scopeErrors}. */
+export const scopeFields = {
+  organization: word('an organization').optional(),
+  repository: z.string().regex(/^(?!\.+\/)[A-Za-z0-9_.-]{1,100}\/(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, 'must be "owner/repo"').optional(),
+  enterprise: word('an enterprise').optional(),
+};
+
+/** A credential of the worker's config. */
+export const credentialName = word('a credential name');
+
+interface ScopeInput {
+  organization?: string;
+  repository?: string;
+  enterprise?: string;
+}
+
+/** What zod found, as field and message. */
+export function toErrors(issue: z.core.$ZodIssue): InputError[] {
+  const path = issue.path.join('.');
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ field: path ? `${path}.${key}` : key, message: 'is not a known field; check the spelling' }));
+  }
+  if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ field: path, message: inner.message }));
+  return [{ field: path || 'input', message: issue.message }];
+}
+
+/** Exactly one scope has to be named. */
+export function scopeErrors(input: ScopeInput): InputError[] {
+  const given = (['organization', 'repository', 'enterprise'] as const).filter((field) => input[field] !== undefined);
+  if (given.length === 1) return [];
+  if (given.length === 0) return [{ field: 'organization', message: 'is missing: give exactly one of organization, repository or enterprise' }];
+  return [{ field: given.join(', '), message: 'exclude each other: give exactly one of organization, repository or enterprise' }];
+}
+
+/** The scope of an input that was checked to name exactly one. */
+export function toScope(input: ScopeInput): Scope {
+  if (input.repository !== undefined) return { kind: 'repository', name: input.repository };
+  if (input.enterprise !== undefined) return { kind: 'enterprise', name: input.enterprise };
+  return { kind: 'organization', name: input.organization ?? '' };
+}

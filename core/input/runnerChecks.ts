@@ -1,0 +1,94 @@
+/** What the fields of a runner's input mean together: combinations that cannot work, and those that will disappoint. Pure. */
+import type { RunnerInput } from '../contract/index.ts';
+import { formatDuration, parseDuration } from '../domain/duration.ts';
+import { scopeErrors, type InputError } from './fields.ts';
+import { isReservedEnv, isReservedPath, RUNNER_CONTAINER, validatePodTemplate } from '../domain/podTemplate.ts';
+import { STATE_CLAIM } from './runnerDefaults.ts';
+import type { PodTemplate } from '../domain/pod.ts';
+
+type Fields = readonly (keyof RunnerInput)[];
+const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroupId', 'labels'];
+
+/** Everything that cannot work, at once. @param cap - the longest job timeout of the runner's scope, as a duration string */
+export function runnerErrors(input: RunnerInput, cap: string): InputError[] {
+  return [
+    ...(input.ciServer === 'none' ? plainCommandErrors(input) : scopeErrors(input)),
+    ...timeoutErrors(input, cap),
+    ...stopErrors(input),
+    ...evictionErrors(input),
+    ...claimErrors(input),
+    ...Object.keys(input.env ?? {}).filter(isReservedEnv).map((name) => ({ field: `env.${name}`, message: 'is set by Holdfast; remove it' })),
+    ...(input.pod === undefined ? [] : validatePodTemplate(input.pod as PodTemplate).map((message) => ({ field: 'pod', message }))),
+  ];
+}
+
+function plainCommandErrors(input: RunnerInput): InputError[] {
+  const errors = CI_SERVER_FIELDS.filter((field) => input[field] !== undefined).map((field): InputError => ({ field, message: 'has no meaning with ciServer "none"; remove it' }));
+  if (input.ephemeral === false) errors.push({ field: 'ephemeral', message: 'a plain command runs once: remove it, or set it to true' });
+  if (input.command === undefined) errors.push({ field: 'command', message: 'is missing: with ciServer "none" it is what runs' });
+  if (input.timeouts?.idle !== undefined) errors.push({ field: 'timeouts.idle', message: 'has no meaning with ciServer "none": a plain command is never idle' });
+  return errors;
+}
+
+function timeoutErrors({ timeouts }: RunnerInput, cap: string): InputError[] {
+  const asked = timeouts?.jobTimeout;
+  if (asked === undefined || ms(asked) <= ms(cap)) return [];
+  return [{ field: 'timeouts.jobTimeout', message: `is over the cap of ${cap}; a runner may only lower it (the worker's HOLDFAST_TIMEOUTS names scopes with a higher cap)` }];
+}
+
+function stopErrors({ onTerm, stop = {}, supervisor }: RunnerInput): InputError[] {
+  const errors: InputError[] = [];
+  if (onTerm === 'drain' && stop.drainTimeout === undefined) errors.push({ field: 'stop.drainTimeout', message: 'is missing: onTerm "drain" needs to know how long the job may go on' });
+  if (onTerm !== 'drain' && stop.drainTimeout !== undefined) errors.push({ field: 'stop.drainTimeout', message: 'has no effect without onTerm "drain": add that, or remove it' });
+  if (supervisor !== 'none') return errors;
+  const needing = [
+    ...(onTerm === undefined || onTerm === 'stop' ? [] : ['onTerm']),
+    ...(stop.signals === undefined ? [] : ['stop.signals']),
+    ...(stop.cleanupCommand === undefined ? [] : ['stop.cleanupCommand']),
+  ];
+  return [...errors, ...needing.map((field) => ({ field, message: 'needs the supervisor: remove it, or supervisor "none"' }))];
+}
+
+function evictionErrors({ ciServer, onTerm, onEviction, volumeClaims = [] }: RunnerInput): InputError[] {
+  const errors: InputError[] = [];
+  if (onTerm === 'checkpoint' && onEviction !== 'resume') errors.push({ field: 'onTerm', message: '"checkpoint" needs onEviction "resume": otherwise nobody goes on from what was saved' });
+  if (onEviction !== 'resume') return errors;
+  if (ciServer !== 'none') errors.push({ field: 'onEviction', message: '"resume" needs ciServer "none": a CI server\'s job is lost with its runner' });
+  if (!volumeClaims.some(({ name }) => name === STATE_CLAIM)) errors.push({ field: 'volumeClaims', message: `onEviction "resume" needs a claim called "${STATE_CLAIM}", in which the next attempt finds what was saved` });
+  return errors;
+}
+
+function claimErrors({ volumeClaims = [] }: RunnerInput): InputError[] {
+  const errors: InputError[] = [];
+  volumeClaims.forEach(({ name, mountPath, claim, storage, storageClass, accessModes }, index) => {
+    const field = `volumeClaims.${index}`;
+    const before = volumeClaims.slice(0, index);
+    if (before.some((other) => other.name === name)) errors.push({ field: `${field}.name`, message: `is used twice: "${name}"` });
+    if (before.some((other) => other.mountPath === mountPath)) errors.push({ field: `${field}.mountPath`, message: `is used twice: "${mountPath}"` });
+    if (isReservedPath(mountPath)) errors.push({ field: `${field}.mountPath`, message: 'is a folder of Holdfast\'s own; choose another' });
+    if (claim === undefined && storage === undefined) errors.push({ field: `${field}.storage`, message: 'is missing: say how large the claim shall be ("10Gi"), or name an existing claim' });
+    if (storage === undefined && (storageClass !== undefined || accessModes !== undefined)) errors.push({ field: `${field}.storage`, message: 'is missing: storageClass and accessModes are for a claim that Holdfast makes' });
+  });
+  return errors;
+}
+
+/** How much of a pod's grace platforms honour, from the longest to the shortest, in ms. */
+const PLATFORM_LIMITS = [
+  { ms: 600_000, what: 'cluster-autoscaler\'s scale-down (600 s unless --max-graceful-termination-sec is raised)' },
+  { ms: 120_000, what: 'the notice of a spot instance (120 s)' },
+  { ms: 15_000, what: 'a GKE node\'s shutdown (15 s)' },
+] as const;
+
+/** What is allowed and will not do what its author may expect. @param graceMs - the whole grace ledger of the runner */
+export function runnerWarnings(input: RunnerInput, graceMs: number): string[] {
+  const beyond = PLATFORM_LIMITS.filter((limit) => graceMs > limit.ms).map(({ what }) => what);
+  const warnings = beyond.length === 0 ? [] : [`stop: the grace of ${formatDuration(graceMs)} in all is longer than what is honoured by ${beyond.join(', ')}; a node's hard eviction for lack of resources gives none at all`];
+  const containers = (input.pod?.spec?.['containers'] ?? []) as { name?: string }[];
+  for (const { name } of containers) {
+    if (name === RUNNER_CONTAINER) continue;
+    warnings.push(`pod: container ${name ?? ''} is told to stop at the same moment as the runner; as an init container with restartPolicy "Always" (a native sidecar) it would outlive it`);
+  }
+  return warnings;
+}
+
+const ms = (text: string): number => parseDuration(text) ?? Number.NaN;

@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { ShortWaits, type ShortAnswer } from '../../../activities/heldBackAnswers.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
+
+const POD: PodView = { name: 'runner-1-ab', uid: 'u1', workflowId: 'runner-1', scheduled: false, createdAt: '2026-01-01T00:00:00Z', ended: false, gone: false, terminating: false, online: false, busy: false };
+const SCHEDULED = { ...POD, scheduled: true };
+const ONLINE = { ...SCHEDULED, startedAt: '2026-01-01T00:00:01Z', online: true };
+const TOKEN = new Uint8Array([1]);
+const seen = (pod: PodView | undefined): object => ({ seen: pod ?? 'nothing' });
+const answer = (pod?: PodView): ShortAnswer => ({ taskToken: TOKEN, podName: POD.name, result: seen(pod) });
+
+let waits: ShortWaits;
+let answers: ShortAnswer[];
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  answers = [];
+  waits = new ShortWaits();
+  waits.open((given) => answers.push(given));
+});
+afterEach(() => void jest.useRealTimers());
+
+const hold = (withinMs = 5_000): boolean => waits.hold(waits.lookOut(POD, 'online'), TOKEN, seen, withinMs);
+
+test('answers when the condition holds, with the pod as it is then, and only once', () => {
+  expect(hold()).toBe(true);
+  expect(waits.changed(SCHEDULED, 'online')).toBe(false);
+  expect(waits.changed(ONLINE, 'online')).toBe(true);
+  expect(waits.changed({ ...ONLINE, busy: true }, 'online')).toBe(false);
+  jest.advanceTimersByTime(10_000);
+  expect(answers).toEqual([answer(ONLINE)]);
+});
+
+test('answers after its time with what was last seen', () => {
+  hold();
+  waits.changed(SCHEDULED, 'online');
+  jest.advanceTimersByTime(4_999);
+  expect(answers).toEqual([]);
+  jest.advanceTimersByTime(1);
+  expect(answers).toEqual([answer(SCHEDULED)]);
+  expect(waits.changed(ONLINE, 'online')).toBe(false);
+});
+
+test.each([
+  ['ended', { ended: true }],
+  ['gone', { gone: true, ended: true }],
+  ['cannot start', { problem: { kind: 'invalid_image' as const, message: 'no such name', since: POD.createdAt } }],
+])('a pod that has %s will never be online: answered at once', (_what, fields) => {
+  hold();
+  expect(waits.changed({ ...POD, ...fields }, 'online')).toBe(true);
+  expect(answers).toHaveLength(1);
+});
+
+test('nothing is answered before the activity has done its work: what was seen meanwhile is its result', () => {
+  const lookOut = waits.lookOut(POD, 'gone');
+  expect(waits.changed({ ...POD, gone: true, ended: true }, 'gone')).toBe(false);
+  expect(waits.hold(lookOut, TOKEN, seen, 5_000)).toBe(false);
+  expect(lookOut.seen).toMatchObject({ gone: true });
+  jest.advanceTimersByTime(10_000);
+  expect(answers).toEqual([]);
+});
+
+test('conditions of one pod are apart from each other', () => {
+  waits.hold(waits.lookOut(POD, 'gone'), TOKEN, seen, 5_000);
+  expect(waits.changed(ONLINE, 'online')).toBe(false);
+  expect(waits.changed({ ...ONLINE, ended: true }, 'gone')).toBe(false);
+  expect(answers).toEqual([]);
+});
+
+test('another pod of the same name answers nobody', () => {
+  hold();
+  expect(waits.changed({ ...ONLINE, uid: 'u2' }, 'online')).toBe(false);
+  expect(answers).toEqual([]);
+});
+
+test('holds nothing back where there is no time, before it is open, and once it is closed; then everybody is answered', () => {
+  expect(hold(0)).toBe(false);
+  const unopened = new ShortWaits();
+  expect(unopened.hold(unopened.lookOut(POD, 'online'), TOKEN, seen, 5_000)).toBe(false);
+  hold();
+  waits.close();
+  expect(answers).toEqual([answer()]);
+  expect(hold()).toBe(false);
+});
+
+describe('waiting in place', () => {
+  const look = async (withinMs = 5_000) => await waits.until(waits.lookOut(POD, 'gone'), withinMs);
+  const GONE = { ...ONLINE, ended: true, gone: true };
+
+  test('until the condition holds', async () => {
+    const waiting = look();
+    expect(waits.changed(ONLINE, 'gone')).toBe(false);
+    expect(waits.changed(GONE, 'gone')).toBe(true);
+    expect(await waiting).toEqual(GONE);
+    expect(answers).toEqual([]);
+  });
+
+  test('until the time is over, or nobody watches any more: with what was last seen', async () => {
+    const [timed, closed] = [look(1_000), waits.until(waits.lookOut({ ...POD, name: 'runner-2-ab' }, 'gone'), 5_000)];
+    waits.changed(ONLINE, 'gone');
+    jest.advanceTimersByTime(1_000);
+    expect(await timed).toEqual(ONLINE);
+    waits.close();
+    expect(await closed).toBeUndefined();
+  });
+
+  test('not at all where nothing tells of changes, or what was waited for is seen', async () => {
+    const lookOut = waits.lookOut(POD, 'gone');
+    waits.changed(GONE, 'gone');
+    expect(await waits.until(lookOut, 5_000)).toEqual(GONE);
+    waits.close();
+    expect(await look()).toBeUndefined();
+  });
+});

@@ -1,0 +1,188 @@
+import { expect, test } from '@jest/globals';
+import { ShortWaits } from '../../../activities/heldBackAnswers.ts';
+import { startWatcher } from '../../../activities/watcher.ts';
+import type { Logger, WaitCompleter } from '../../../activities/ports.ts';
+import { FakeCompute } from '../../support/fakeCompute.ts';
+import { until } from '../../support/until.ts';
+import type { PodView, Supervision } from '../../../core/domain/pod.ts';
+
+const quiet = { info: () => undefined, warn: () => undefined };
+
+class RecordingCompleter implements WaitCompleter {
+  readonly offers: string[] = [];
+  readonly states: string[] = [];
+  readonly answered: unknown[] = [];
+  /** Waits that somebody has, by activity id. */
+  readonly waits = new Map<string, string>();
+  readonly answers = new Map<string, PodView>();
+
+  async complete(workflowId: string, activityId: string, result: PodView): Promise<boolean> {
+    this.offers.push(activityId);
+    if (this.waits.get(activityId) !== workflowId) return false;
+    this.waits.delete(activityId);
+    this.answers.set(activityId, result);
+    return true;
+  }
+
+  async answer(_taskToken: Uint8Array, result: unknown): Promise<boolean> {
+    this.answered.push(result);
+    return true;
+  }
+
+  async signalPodState(_workflowId: string, { state }: { uid: string; state: 'idle' | 'busy' }): Promise<void> {
+    this.states.push(state);
+  }
+
+  async *pendingWaits(except: ReadonlySet<string>): AsyncGenerator<{ workflowId: string; activityId: string }> {
+    for (const [activityId, workflowId] of this.waits) if (!except.has(workflowId)) yield { workflowId, activityId };
+  }
+}
+
+const ONE_JOB: Supervision = { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 600_000 };
+const DONE = { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' as const } } };
+
+async function world(againMs: readonly number[] = [], logger: Logger = quiet) {
+  const compute = new FakeCompute();
+  const completer = new RecordingCompleter();
+  const watcher = await startWatcher({ compute, completer, logger, againMs });
+  const { name } = await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
+  return { compute, completer, watcher, name };
+}
+
+test('completes a wait when its condition comes true, once', async () => {
+  const { compute, completer, watcher, name } = await world();
+  completer.waits.set(`online/${name}`, 'runner-1').set(`ended/${name}`, 'runner-1');
+  compute.start(name);
+  await watcher.idle();
+  expect(completer.offers).toEqual([`online/${name}`]);
+  compute.end(name, 3);
+  compute.change(name, { reason: 'Completed' });
+  await watcher.idle();
+  expect(completer.offers).toEqual([`online/${name}`, `ended/${name}`]);
+  expect(completer.answers.get(`ended/${name}`)).toMatchObject({ exit: { code: 3 } });
+  await watcher.stop();
+});
+
+test('an answer that is held back is given instead of a wait’s, and at the stop with what is known', async () => {
+  const compute = new FakeCompute();
+  const completer = new RecordingCompleter();
+  const shortWaits = new ShortWaits();
+  const watcher = await startWatcher({ compute, completer, shortWaits, logger: quiet, againMs: [] });
+  const [soon, never] = await Promise.all([1, 2].map(async (attempt) => await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt }, labels: {}, terminationGracePeriodSeconds: 30 })));
+  for (const pod of [soon as PodView, never as PodView]) expect(shortWaits.hold(shortWaits.lookOut(pod, 'online'), new Uint8Array(), (seen) => [pod.name, seen?.online], 60_000)).toBe(true);
+  compute.start(soon?.name ?? '');
+  await watcher.idle();
+  expect(completer.answered).toEqual([[soon?.name, true]]);
+  expect(completer.offers).toEqual([]);
+  await watcher.stop();
+  expect(completer.answered).toEqual([[soon?.name, true], [never?.name, undefined]]);
+});
+
+test('offers an answer again that came before its wait', async () => {
+  const { compute, completer, watcher, name } = await world([20, 20]);
+  compute.start(name);
+  await until('the first offer', () => completer.offers.length >= 1);
+  completer.waits.set(`online/${name}`, 'runner-1');
+  await until('the answer', () => completer.answers.has(`online/${name}`));
+  await watcher.stop();
+});
+
+test('deletes a pod whose job is done as soon as its end is known to its workflow, and not before', async () => {
+  const { compute, completer, watcher, name } = await world([20, 20]);
+  completer.complete = async (_workflowId, activityId) => {
+    expect(compute.deletions).toEqual([]);
+    return completer.waits.delete(activityId);
+  };
+  compute.start(name);
+  compute.change(name, DONE);
+  await watcher.idle();
+  expect(compute.deletions).toEqual([]);
+  completer.waits.set(`ended/${name}`, 'runner-1');
+  await until('the pod is gone', () => !compute.pods.has(name));
+  expect(compute.deletions).toMatchObject([{ name, gracePeriodSeconds: undefined }]);
+  await watcher.stop();
+});
+
+test('leaves a pod that did not do its job to its workflow', async () => {
+  const { compute, completer, watcher, name } = await world();
+  completer.waits.set(`ended/${name}`, 'runner-1');
+  compute.start(name);
+  compute.end(name, 1);
+  await watcher.idle();
+  expect(completer.answers.has(`ended/${name}`)).toBe(true);
+  expect(compute.deletions).toEqual([]);
+  await watcher.stop();
+});
+
+test('a pod that it cannot delete is left to its workflow', async () => {
+  const warnings: string[] = [];
+  const { compute, completer, watcher, name } = await world([], { ...quiet, warn: (_fields, message) => warnings.push(message) });
+  completer.waits.set(`ended/${name}`, 'runner-1');
+  compute.start(name);
+  compute.failures.push({ method: 'deletePod', error: new Error('forbidden') });
+  compute.change(name, DONE);
+  await watcher.idle();
+  expect(completer.answers.has(`ended/${name}`)).toBe(true);
+  expect(warnings).toEqual([expect.stringContaining('could not delete a pod')]);
+  await watcher.stop();
+});
+
+test('stops offering after the last time, and when it is stopped', async () => {
+  const { compute, completer, watcher, name } = await world([1]);
+  compute.start(name);
+  await until('both offers', () => completer.offers.length === 2);
+  await watcher.idle();
+  expect(completer.offers).toHaveLength(2);
+  await watcher.stop();
+});
+
+test('tells idle and busy as changes, not as the state at the start', async () => {
+  const { compute, completer, watcher, name } = await world();
+  compute.start(name);
+  compute.startJob(name);
+  compute.endJob(name);
+  await watcher.idle();
+  expect(completer.states).toEqual(['busy', 'idle']);
+  await watcher.stop();
+});
+
+test('tells them in their order, also when one takes long', async () => {
+  const { compute, completer, watcher, name } = await world();
+  let arrive = (): void => undefined;
+  const onItsWay = new Promise<void>((resolve) => (arrive = resolve));
+  const tell = completer.signalPodState.bind(completer);
+  completer.signalPodState = async (workflowId, state) => {
+    if (state.state === 'busy') await onItsWay;
+    await tell(workflowId, state);
+  };
+  compute.start(name);
+  compute.startJob(name);
+  compute.endJob(name);
+  // Everything that can be told by now has been.
+  await new Promise((resolve) => setImmediate(resolve));
+  arrive();
+  await watcher.idle();
+  expect(completer.states).toEqual(['busy', 'idle']);
+  await watcher.stop();
+});
+
+test('a new watcher answers the waits of pods that vanished while nobody watched', async () => {
+  const { compute, completer, watcher, name } = await world();
+  await watcher.stop();
+  completer.waits.set(`ended/${name}`, 'runner-1');
+  compute.vanish(name);
+  const next = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
+  await next.idle();
+  expect(completer.answers.get(`ended/${name}`)).toMatchObject({ gone: true, ended: true });
+  await next.stop();
+});
+
+test('an image problem that persists answers the wait by itself', async () => {
+  const { compute, completer, watcher, name } = await world();
+  completer.waits.set(`online/${name}`, 'runner-1');
+  const since = new Date(Date.now() - 29_950).toISOString();
+  compute.change(name, { scheduled: true, problem: { kind: 'image_pull', message: 'ErrImagePull', since } });
+  expect(completer.offers).toEqual([]);
+  await until('the answer', () => completer.answers.has(`online/${name}`));
+  await watcher.stop();
+});

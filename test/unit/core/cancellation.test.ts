@@ -1,0 +1,51 @@
+import { describe, expect, test } from '@jest/globals';
+import { clean, readCancelRequest, upgradeCancellation, type Cancellation } from '../../../core/domain/cancellation.ts';
+import type { CancelMode } from '../../../core/contract/index.ts';
+
+const MODES: readonly CancelMode[] = ['drain', 'stop', 'force'];
+const asked = (mode: CancelMode, reason: string = mode): Cancellation => ({ mode, reason, by: 'cancelled' });
+
+describe('a stronger cancel upgrades, a weaker or an equal one changes nothing', () => {
+  test.each(MODES.flatMap((current, strength) => MODES.map((wanted, rank) => [current, wanted, rank > strength] as const)))('%s, then %s: upgraded %s', (current, wanted, upgraded) => {
+    const first = asked(current, 'first');
+    const second = asked(wanted, 'second');
+    expect(upgradeCancellation(first, second)).toBe(upgraded ? second : first);
+  });
+
+  test.each(MODES)('the first one counts: %s', (mode) => {
+    expect(upgradeCancellation(undefined, asked(mode))).toEqual(asked(mode));
+  });
+
+  test('whatever the order, the strongest mode stands, with its first reason', () => {
+    for (const a of MODES) {
+      for (const b of MODES) {
+        for (const c of MODES) {
+          const result = [asked(a, '1'), asked(b, '2'), asked(c, '3')].reduce<Cancellation | undefined>(upgradeCancellation, undefined);
+          const strongest = [a, b, c].toSorted((x, y) => MODES.indexOf(y) - MODES.indexOf(x))[0];
+          expect(result).toEqual(asked(strongest as CancelMode, String([a, b, c].indexOf(strongest as CancelMode) + 1)));
+        }
+      }
+    }
+  });
+});
+
+describe('the body of the cancel signal', () => {
+  test.each<[what: string, body: unknown, expected: Omit<Cancellation, 'by'>]>([
+    ['nothing', undefined, { mode: 'stop', reason: '' }],
+    ['null, as the CLI sends it', null, { mode: 'stop', reason: '' }],
+    ['a reason', 'too slow', { mode: 'stop', reason: 'too slow' }],
+    ['a mode', { mode: 'drain' }, { mode: 'drain', reason: '' }],
+    ['a mode and a reason', { mode: 'force', reason: 'now' }, { mode: 'force', reason: 'now' }],
+    ['a reason without a mode', { reason: 'x' }, { mode: 'stop', reason: 'x' }],
+    ['a mode that is none', { mode: 'gently' }, { mode: 'stop', reason: '' }],
+    ['a reason that is no text', { mode: 'drain', reason: 5 }, { mode: 'drain', reason: '' }],
+    ['a number', 7, { mode: 'stop', reason: '' }],
+    ['control characters', 'a\u0000b\r\nc', { mode: 'stop', reason: 'a b c' }],
+  ])('%s', (_what, body, expected) => {
+    expect(readCancelRequest(body as never)).toEqual({ ...expected, by: 'cancelled' });
+  });
+
+  test('a reason is shown to people: it is bounded', () => {
+    expect(clean('x'.repeat(10_000))).toHaveLength(500);
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, test } from '@jest/globals';
+import { DEREGISTRATION_DEFAULTS, parseDeregistrationInput } from '../../../core/input/deregistration.ts';
+
+describe('input of the deregistration workflow', () => {
+  test('production defaults', () => {
+    expect(DEREGISTRATION_DEFAULTS).toEqual({ giveUpAfter: '24h', firstRetry: '1m' });
+    expect(parseDeregistrationInput({ repository: 'acme/app', runner: { name: 'r-1', id: 7 } })).toEqual({
+      ok: true,
+      spec: {
+        scope: { kind: 'repository', name: 'acme/app' },
+        credential: 'default',
+        runner: { name: 'r-1', id: 7 },
+        reason: 'asked for by hand',
+        giveUpMs: 86_400_000,
+        firstRetryMs: 60_000,
+      },
+    });
+  });
+
+  test('what a life hands on that never learnt its runner’s id', () => {
+    const runner = { name: 'ci-0a1b2-r2' };
+    expect(parseDeregistrationInput({ organization: 'acme', credential: 'app', runner, reason: 'why', firstRetry: '150ms' })).toMatchObject({
+      ok: true,
+      spec: { runner, credential: 'app', reason: 'why', firstRetryMs: 150 },
+    });
+  });
+
+  test.each([
+    ['no scope', { runner: { name: 'r' } }, 'organization'],
+    ['two scopes', { organization: 'a', enterprise: 'b', runner: { name: 'r' } }, 'organization, enterprise'],
+    ['no runner', { organization: 'a' }, 'runner'],
+    ['a runner without a name', { organization: 'a', runner: { id: 1 } }, 'runner.name'],
+    ['an unknown field', { organization: 'a', runner: { name: 'r' }, giveUp: '1h' }, 'giveUp'],
+    ['no duration', { organization: 'a', runner: { name: 'r' }, firstRetry: 'soon' }, 'firstRetry'],
+    ['nothing', undefined, 'input'],
+  ])('%s is refused by name', (_what, input, field) => {
+    expect(parseDeregistrationInput(input)).toMatchObject({ ok: false, errors: [{ field }] });
+  });
+});

@@ -1,0 +1,233 @@
+import { describe, expect, test } from '@jest/globals';
+import { parseRunnerInput, type ParsedRunner } from '../../../core/input/runner.ts';
+import { JOB_TIMEOUT_CAP, RUNNER_DEFAULTS } from '../../../core/input/runnerDefaults.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** The spec of a good input. */
+function accepted(input: object, workflowId?: string): ParsedRunner {
+  const parsed = parseRunnerInput(input, workflowId);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  return parsed.spec;
+}
+
+/** What a person reads about a bad one: `field message`. */
+function refused(input: unknown): string[] {
+  const parsed = parseRunnerInput(input, 'runner-x');
+  return parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`);
+}
+
+describe('production defaults', () => {
+  /** Changing one of these changes how runners behave in production: on purpose only, with a line in the changelog. */
+  const defaults: Omit<ParsedRunner, 'name' | 'scope'> = {
+    credential: 'default',
+    runnerGroupId: 1,
+    labels: ['self-hosted'],
+    ephemeral: true,
+    registrationMode: 'jit',
+    onEviction: 'fail',
+    pod: {
+      supervision: { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 10 * MINUTE },
+      volumeClaims: [],
+    },
+    timeouts: {
+      provisioningMs: HOUR,
+      podUnscheduledMs: 5 * MINUTE,
+      podPendingMs: 10 * MINUTE,
+      registrationMs: 10 * MINUTE,
+      idleMs: undefined,
+      jobMs: 24 * HOUR,
+    },
+    gracePeriodSeconds: 30,
+    intervals: {
+      resyncMs: 10 * MINUTE,
+      busyRetryMs: MINUTE,
+      busyRecheckMs: 10 * MINUTE,
+      absentRecheckMs: 10_000,
+      credentialsRetryMs: 5 * MINUTE,
+      onlineLookupMs: 2_000,
+      removalSettleMs: 2 * MINUTE,
+      idleConfirmMs: 3_000,
+      stopPatienceMs: 30_000,
+      heldBackMs: 5_000,
+    },
+    warnings: [],
+  };
+
+  test('every one of them', () => {
+    expect(accepted({ organization: 'acme' }, 'runner-a')).toEqual({ ...defaults, name: 'a', scope: { kind: 'organization', name: 'acme' } });
+  });
+
+  test('as they are documented', () => {
+    expect(RUNNER_DEFAULTS).toEqual({
+      credential: 'default',
+      runnerGroupId: 1,
+      labels: ['self-hosted'],
+      timeouts: { provisioning: '1h', podUnscheduled: '5m', podPending: '10m', registration: '10m', jobTimeout: '24h' },
+      stop: { signalTimeout: '10s', cleanupTimeout: '5s' },
+      intervals: { resync: '10m', busyRetry: '1m', busyRecheck: '10m', absentRecheck: '10s', credentialsRetry: '5m', onlineLookup: '2s', removalSettle: '2m', idleConfirm: '3s', stopPatience: '30s', heldBack: '5s' },
+    });
+    expect(JOB_TIMEOUT_CAP).toBe('24h');
+  });
+
+  test.each([
+    [undefined, 30],
+    [{ signalTimeout: '20s' }, 30],
+    [{ signalTimeout: '21s' }, 31],
+    [{ cleanupTimeout: '1m' }, 75],
+    [{ signalTimeout: '2m', cleanupTimeout: '30s' }, 155],
+    [{ signalTimeout: '30s', cleanupTimeout: '100ms' }, 36],
+  ])('the grace period for stop %j is %d s', (stop, seconds) => {
+    expect(accepted({ organization: 'acme', ...(stop && { stop }) }).gracePeriodSeconds).toBe(seconds);
+  });
+});
+
+describe('what is given is kept', () => {
+  test('everything at once', () => {
+    const pod = { metadata: { labels: { team: 'a' } }, spec: { nodeSelector: { disk: 'ssd' } } };
+    const spec = accepted({
+      name: 'build', repository: 'acme/app', credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, set: 'main', namespace: 'ci', image: 'img:1',
+      command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace', supervisor: 'image', onTerm: 'drain', volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
+      stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'] },
+      timeouts: { provisioning: '2h', podUnscheduled: '1m', podPending: '2m', registration: '3m', idle: '30m', jobTimeout: '90m' },
+      intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s', heldBack: '1m' },
+    }); // prettier-ignore
+    expect(spec).toEqual({
+      name: 'build', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace',
+      pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
+        supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
+      timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobMs: 90 * MINUTE },
+      gracePeriodSeconds: 68,
+      intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, idleConfirmMs: 9_000, stopPatienceMs: 8_000, heldBackMs: 10_000 },
+      warnings: [expect.stringContaining('GKE')],
+    }); // prettier-ignore
+  });
+
+  test('an enterprise', () => {
+    expect(accepted({ enterprise: 'big' }).scope).toEqual({ kind: 'enterprise', name: 'big' });
+  });
+
+  test.each<[what: string, fields: object]>([
+    ['a label of 256 characters', { labels: ['x'.repeat(256)] }],
+    ['100 labels', { labels: Array.from({ length: 100 }, (_, i) => `l${i}`) }],
+    ['a name of 50 characters', { name: 'n'.repeat(50) }],
+    ['the longest job timeout', { timeouts: { jobTimeout: '1d' } }],
+    ['a name with dots', { name: 'a.b_c-d' }],
+  ])('at the limit: %s', (_what, fields) => {
+    expect(refused({ organization: 'acme', ...fields })).toEqual([]);
+  });
+
+  test.each([
+    ['runner-build-1', 'build-1'],
+    ['nightly', 'nightly'],
+    ['runner-acme/app#7', 'acme-app-7'],
+    ['runner-__x', 'x'],
+    ['runner-', 'runner'],
+    ['', 'runner'],
+    ['日本', 'runner'],
+    [`runner-${'y'.repeat(80)}`, 'y'.repeat(50)],
+  ])('workflow %p names its runner %p', (workflowId, name) => {
+    expect(accepted({ organization: 'acme' }, workflowId).name).toBe(name);
+    expect(refused({ organization: 'acme', name })).toEqual([]);
+  });
+});
+
+describe('bad input names the field and the fix', () => {
+  const label = 'must be 1 to 256 characters without commas or control characters';
+  const duration = 'is not a duration; write for example "30s", "10m" or "1h30m"';
+
+  test.each<[what: string, fields: object, expected: string]>([
+    ['an unknown field', { lables: ['x'] }, 'lables is not a known field; check the spelling'],
+    ['an unknown field of timeouts', { timeouts: { job: '1h' } }, 'timeouts.job is not a known field; check the spelling'],
+    ['an unknown field of stop', { stop: { timeout: '1h' } }, 'stop.timeout is not a known field; check the spelling'],
+    ['an unknown field of intervals', { intervals: { poll: '1h' } }, 'intervals.poll is not a known field; check the spelling'],
+    ['an unknown field of pod', { pod: { kind: 'Pod' } }, 'pod.kind is not a known field; check the spelling'],
+    ['an unknown field of pod.metadata', { pod: { metadata: { name: 'x' } } }, 'pod.metadata.name is not a known field; check the spelling'],
+
+    ['two scopes', { repository: 'a/b' }, 'organization, repository exclude each other: give exactly one of organization, repository or enterprise'],
+    ['three scopes', { repository: 'a/b', enterprise: 'e' }, 'organization, repository, enterprise exclude each other: give exactly one of organization, repository or enterprise'],
+
+    ['a duration in words', { timeouts: { registration: 'ten minutes' } }, `timeouts.registration ${duration}`],
+    ['a duration without a unit', { timeouts: { podPending: '10' } }, `timeouts.podPending ${duration}`],
+    ['no time at all', { timeouts: { idle: '0s' } }, `timeouts.idle ${duration}`],
+    ['a duration beyond all dates', { timeouts: { provisioning: '9999999999h' } }, `timeouts.provisioning ${duration}`],
+    ['a bad duration of stop', { stop: { signalTimeout: '-1s' } }, `stop.signalTimeout ${duration}`],
+    ['a bad duration of intervals', { intervals: { resync: '0m' } }, `intervals.resync ${duration}`],
+    ['a job timeout over the cap', { timeouts: { jobTimeout: '24h1s' } }, 'timeouts.jobTimeout is over the cap of 24h; a runner may only lower it (the worker\'s HOLDFAST_TIMEOUTS names scopes with a higher cap)'],
+
+    ['no label', { labels: [] }, 'labels must have at least one label'],
+    ['101 labels', { labels: Array.from({ length: 101 }, (_, i) => `l${i}`) }, 'labels must have at most 100 labels'],
+    ['an empty label', { labels: ['ok', ''] }, `labels.1 ${label}`],
+    ['a label with a comma', { labels: ['a,b'] }, `labels.0 ${label}`],
+    ['a label with a line break', { labels: ['a\nb'] }, `labels.0 ${label}`],
+    ['a label with a NUL at its end', { labels: ['a\u0000'] }, `labels.0 ${label}`],
+    ['a label with a C1 control character', { labels: ['a\u0085'] }, `labels.0 ${label}`],
+    ['a label that begins with a space', { labels: [' a'] }, `labels.0 ${label}`],
+    ['a label of 257 characters', { labels: ['x'.repeat(257)] }, `labels.0 ${label}`],
+
+    ['a name of 51 characters', { name: 'n'.repeat(51) }, 'name must be at most 50 characters: a suffix is appended and GitHub allows 64'],
+    ['a name with a space', { name: 'my runner' }, 'name must consist of letters, digits, ".", "_" and "-"'],
+    ['an empty name', { name: '' }, 'name must consist of letters, digits, ".", "_" and "-"'],
+    ['a bad credential', { credential: 'a/b' }, 'credential must be a credential name: letters, digits, ".", "_" and "-", at most 100'],
+    ['a bad set', { set: 'a b' }, 'set must be a set name: letters, digits, ".", "_" and "-", at most 100'],
+    ['a bad namespace', { namespace: 'CI' }, 'namespace must be a Kubernetes namespace: lower-case letters, digits and "-", at most 63'],
+    ['a bad onEviction', { onEviction: 'retry' }, 'onEviction must be "fail", "replace" or "resume"'],
+    ['an environment variable with a bad name', { env: { '1A': 'x' } }, 'env.1A must be a name of an environment variable'],
+    ['an environment variable with a dash', { env: { 'A-B': 'x' } }, 'env.A-B must be a name of an environment variable'],
+    ['a reserved environment variable', { env: { RUNNER_TOKEN: 'x' } }, 'env.RUNNER_TOKEN is set by Holdfast; remove it'],
+    ['a reserved environment variable of the pod', { pod: { spec: { containers: [{ name: 'runner', env: [{ name: 'RUNNER_NAME', value: 'x' }] }] } } }, 'pod spec.containers[0].env[0]: RUNNER_NAME is set by Holdfast; remove it'],
+    ['a reserved container', { pod: { spec: { initContainers: [{ name: 'runner' }] } } }, 'pod spec.initContainers[0]: the name runner is kept for the container of the CI runner; rename it'],
+    ['a reserved volume', { pod: { spec: { volumes: [{ name: 'holdfast-x' }] } } }, "pod spec.volumes[0]: volumes called holdfast-* are Holdfast's own; rename holdfast-x"],
+    ['a reserved label', { pod: { metadata: { labels: { 'holdfast.dev/set': 'x' } } } }, 'pod metadata.labels: holdfast.dev/set is set by Holdfast; remove it'],
+  ])('%s', (_what, fields, expected) => {
+    expect(refused({ organization: 'acme', ...fields })).toEqual([expected]);
+  });
+
+  test.each<[what: string, fields: object, field: string]>([
+    ['command: a text', { command: 'run.sh' }, 'command'],
+    ['command: empty', { command: [] }, 'command'],
+    ['command: a number in it', { command: ['sleep', 5] }, 'command.1'],
+    ['args: a text', { args: 'x' }, 'args'],
+    ['env: a list', { env: ['A=b'] }, 'env'],
+    ['env: a number', { env: { A: 1 } }, 'env.A'],
+    ['ephemeral: a text', { ephemeral: 'yes' }, 'ephemeral'],
+    ['runnerGroupId: 0', { runnerGroupId: 0 }, 'runnerGroupId'],
+    ['runnerGroupId: a fraction', { runnerGroupId: 1.5 }, 'runnerGroupId'],
+    ['labels: a text', { labels: 'linux' }, 'labels'],
+    ['labels: null in it', { labels: [null] }, 'labels.0'],
+    ['image: empty', { image: '' }, 'image'],
+    ['timeouts: a text', { timeouts: '5m' }, 'timeouts'],
+    ['timeouts: a number', { timeouts: { idle: 5 } }, 'timeouts.idle'],
+    ['pod: a text', { pod: 'x' }, 'pod'],
+    ['pod.spec: a list', { pod: { spec: [] } }, 'pod.spec'],
+    ['pod.metadata.labels: a number', { pod: { metadata: { labels: { a: 1 } } } }, 'pod.metadata.labels.a'],
+    ['name: null', { name: null }, 'name'],
+  ])('a wrong type: %s', (_what, fields, field) => {
+    const parsed = parseRunnerInput({ organization: 'acme', ...fields });
+    expect(parsed.ok ? [] : parsed.errors).toEqual([{ field, message: expect.stringMatching(/expected|at least/) }]);
+  });
+
+  test('no scope', () => {
+    expect(refused({})).toEqual(['organization is missing: give exactly one of organization, repository or enterprise']);
+  });
+
+  test.each(['app', 'a/b/c', '/b', 'a/', 'a b/c', 'a/..', '../b', '../workflows', `a/${'x'.repeat(101)}`, 'https://github.com/a/b'])('the repository %p', (repository) => {
+    expect(refused({ repository })).toEqual(['repository must be "owner/repo"']);
+  });
+
+  test.each(['a/b', '..', '.', '', 'x'.repeat(101)])('the organization %p', (organization) => {
+    expect(refused({ organization })).toEqual([expect.stringMatching(/^organization must be an organization: letters/)]);
+  });
+
+  test.each([undefined, null, 'acme', 5, []])('the input %p', (input) => {
+    expect(refused(input)).toEqual([expect.stringMatching(/^input .*expected object/)]);
+  });
+
+  test('everything that is wrong is told at once', () => {
+    expect(refused({ organization: 'a b', labels: [], nonsense: 1, timeouts: { idle: 'x', y: 1 } }).map((line) => line.split(' ')[0])).toEqual(
+      expect.arrayContaining(['organization', 'labels', 'nonsense', 'timeouts.idle', 'timeouts.y']),
+    );
+    expect(refused({ organization: 'a', repository: 'b/c', timeouts: { jobTimeout: '25h' }, env: { RUNNER_NAME: 'x' }, pod: { spec: { restartPolicy: 'Always' } } })).toHaveLength(4);
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, test } from '@jest/globals';
+import type { RunnerInput } from '../../../core/contract/index.ts';
+import { parseRunnerInput } from '../../../core/input/runner.ts';
+
+const COMMAND = { ciServer: 'none', command: ['work'] } as const;
+const STATE = { name: 'state', mountPath: '/state', storage: '1Gi' };
+
+function refused(input: object): string[] {
+  const parsed = parseRunnerInput(input, 'runner-x');
+  return parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`);
+}
+
+describe('combinations that cannot work', () => {
+  test.each<[object, (string | RegExp)[]]>([
+    [{ ...COMMAND }, []],
+    [{ ...COMMAND, onTerm: 'checkpoint', onEviction: 'resume', volumeClaims: [STATE] }, []],
+    [{ ...COMMAND, onEviction: 'resume', volumeClaims: [STATE], supervisor: 'none' }, []],
+    [{ ciServer: 'none' }, [/^command is missing/]],
+    [{ ...COMMAND, ephemeral: false }, [/^ephemeral a plain command runs once/]],
+    [{ ...COMMAND, labels: ['x'], credential: 'c' }, [/^credential has no meaning/, /^labels has no meaning/]],
+    [{ ...COMMAND, timeouts: { idle: '1m' } }, [/^timeouts\.idle has no meaning/]],
+    [{ organization: 'a', onEviction: 'resume', volumeClaims: [STATE] }, [/^onEviction "resume" needs ciServer "none"/]],
+    [{ ...COMMAND, onEviction: 'resume' }, [/^volumeClaims .*"state"/]],
+    [{ ...COMMAND, onTerm: 'checkpoint', volumeClaims: [STATE] }, [/^onTerm "checkpoint" needs onEviction "resume"/]],
+    [{ organization: 'a', onTerm: 'drain' }, [/^stop\.drainTimeout is missing/]],
+    [{ organization: 'a', stop: { drainTimeout: '1m' } }, [/^stop\.drainTimeout has no effect/]],
+    [{ organization: 'a', supervisor: 'none', onTerm: 'drain', stop: { drainTimeout: '1m', signals: 'SIGINT,SIGTERM@5s', cleanupCommand: ['x'] } }, [/^onTerm needs the supervisor/, /^stop\.signals needs/, /^stop\.cleanupCommand needs/]],
+    [{ organization: 'a', stop: { signals: 'INT' } }, [/^stop\.signals is not a sequence of signals/]],
+  ])('%j', (input, expected) => {
+    expect(refused(input)).toEqual(expected.map((message) => expect.stringMatching(message)));
+  });
+
+  test.each<[object[], RegExp]>([
+    [[STATE, { ...STATE, mountPath: '/other' }], /volumeClaims\.1\.name is used twice/],
+    [[STATE, { ...STATE, name: 'other' }], /volumeClaims\.1\.mountPath is used twice/],
+    [[{ ...STATE, mountPath: '/holdfast/x' }], /folder of Holdfast's own/],
+    [[{ ...STATE, mountPath: '/etc/holdfast/' }], /folder of Holdfast's own/],
+    [[{ name: 'state', mountPath: '/state' }], /storage is missing: say how large/],
+    [[{ name: 'state', mountPath: '/state', claim: 'c', storageClass: 'fast' }], /storage is missing: storageClass/],
+    [[{ ...STATE, storage: 'lots' }], /is not a size/],
+    [[{ ...STATE, mountPath: 'state' }], /absolute path/],
+  ])('claims %j', (volumeClaims, message) => {
+    expect(refused({ organization: 'a', volumeClaims })).toEqual([expect.stringMatching(message)]);
+  });
+});
+
+describe('what will disappoint', () => {
+  const warnings = (input: Partial<RunnerInput>): readonly string[] => {
+    const parsed = parseRunnerInput({ organization: 'a', ...input });
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+    return parsed.spec.warnings;
+  };
+
+  test.each<[NonNullable<RunnerInput['stop']>, RunnerInput['onTerm'], RegExp[]]>([
+    [{}, 'stop', []],
+    [{ signalTimeout: '11s' }, 'stop', [/16s .*GKE/]],
+    [{ signalTimeout: '2m' }, 'stop', [/2m5s .*spot.*GKE/]],
+    [{ drainTimeout: '10m' }, 'drain', [/10m15s .*cluster-autoscaler.*spot.*GKE.*hard eviction/]],
+  ])('a grace beyond what platforms honour: %j', (stop, onTerm = 'stop', expected) => {
+    expect(warnings({ stop, onTerm })).toEqual(expected.map((message) => expect.stringMatching(message)));
+  });
+
+  test('a sidecar that is none', () => {
+    expect(warnings({ pod: { spec: { containers: [{ name: 'runner' }, { name: 'logs', image: 'l' }] } } })).toEqual([expect.stringMatching(/container logs .*native sidecar/)]);
+  });
+});

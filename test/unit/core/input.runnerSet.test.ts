@@ -1,0 +1,80 @@
+import { describe, expect, test } from '@jest/globals';
+import { templateHash } from '../../../activities/sets/admitSet.ts';
+import { SET_DEFAULTS, parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
+import { needsSlots, runnerInput } from '../../../core/domain/slots.ts';
+
+const parse = (input: unknown) => parseRunnerSetInput(input, { hash: templateHash, checkSchedule: ({ cron }) => (cron === 'never' ? 'is wrong' : undefined) });
+const template = { organization: 'acme', labels: ['linux'] };
+const set = { name: 'linux', replicas: 1, template };
+
+describe('a set’s declaration', () => {
+  test('the defaults', () => {
+    expect(SET_DEFAULTS).toEqual({
+      scaleDownDelay: '10m',
+      recreationGuard: '10m',
+      maxSurge: 1,
+      queueCheck: '5m',
+      timeZone: 'UTC',
+      intervals: { relist: '5m', firstRetry: '15s', longestRetry: '10m', guardLook: '30s' },
+    });
+  });
+
+  test('everything, in ms', () => {
+    const parsed = parse({ ...set, replicas: undefined, minIdle: 1, max: 9, scaleDownDelay: '0s', queueCheck: '1m', rollout: { maxSurge: 3 }, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 4 }], paused: true });
+    expect(parsed).toMatchObject({
+      ok: true,
+      spec: {
+        scope: { kind: 'organization', name: 'acme' },
+        bounds: { kind: 'elastic', minIdle: 1, max: 9 },
+        scaleDownDelayMs: 0,
+        recreationGuardMs: 600_000,
+        queueCheckMs: 60_000,
+        maxSurge: 3,
+        ephemeral: true,
+        slots: false,
+        labels: ['linux'],
+        schedules: [{ cron: '0 8 * * *', timeZone: 'UTC', durationMs: 3_600_000, bounds: { kind: 'fixed', replicas: 4 } }],
+      },
+    });
+  });
+
+  test.each<[string, object, string[]]>([
+    ['an unknown field', { ...set, replica: 1 }, ['replica is not a known field; check the spelling']],
+    ['one of the template', { ...set, template: { ...template, imagee: 'x' } }, ['template.imagee is not a known field; check the spelling']],
+    ['no size', { name: 'linux', template }, ['replicas is missing: give replicas for a fixed number, or max and minIdle for one that follows demand']],
+    ['no upper bound', { name: 'linux', template, minIdle: 1 }, ['max is missing: give replicas for a fixed number, or max and minIdle for one that follows demand']],
+    ['two sizes', { ...set, max: 3 }, ['max and replicas exclude each other: give replicas, or max with minIdle']],
+    ['upside down', { name: 'linux', template, minIdle: 4, max: 3 }, ['minIdle is more than max (3)']],
+    ['too many', { ...set, replicas: 5_001 }, ['replicas must be at most 5000: make a larger fleet of several sets']],
+    ['the set’s own fields in the template', { ...set, template: { ...template, name: 'x', set: 'y' } }, ['template.name is given by the set; remove it', 'template.set is given by the set; remove it']],
+    ['a schedule', { ...set, schedules: [{ cron: 'never', duration: '1h', replicas: 1, max: 2 }] }, ['schedules.0.max and replicas exclude each other: give replicas, or max with minIdle', 'schedules.0.cron is wrong']],
+    ['durations', { ...set, scaleDownDelay: 'soon' }, ['scaleDownDelay is not a duration; write for example "30s", "10m" or "1h30m"']],
+    ['a surge of none would never roll out', { ...set, rollout: { maxSurge: 0 } }, ['rollout.maxSurge must be 1 or more']],
+    ['a long name', { ...set, name: 'x'.repeat(40) }, ['name must be at most 39 characters: suffixes are appended, and GitHub allows 64']],
+    ['a name that no label can have', { ...set, name: '-x' }, ['name must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit']],
+    ['no scope', { ...set, template: {} }, ['template.organization is missing: give exactly one of organization, repository or enterprise']],
+  ])('%s is refused', (_what, input, errors) => {
+    const parsed = parse(input);
+    expect(parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`)).toEqual(errors);
+  });
+
+  test('a template’s hash is about what it says, not about how it is written', () => {
+    expect(templateHash({ organization: 'acme', labels: ['a'] })).toBe(templateHash({ labels: ['a'], organization: 'acme', image: undefined }));
+    expect(templateHash({ labels: ['a', 'b'] })).not.toBe(templateHash({ labels: ['b', 'a'] }));
+    expect(templateHash({})).toMatch(/^[0-9a-f]{10}$/);
+  });
+});
+
+describe('slots', () => {
+  const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '10Gi' };
+  test.each([
+    ['a claim of its own for each runner at a time', claim, 'cache-2'],
+    ['one that exists already is shared', { name: 'cache', mountPath: '/cache', claim: 'cache' }, 'cache'],
+    ['so is one for many writers', { ...claim, accessModes: ['ReadWriteMany'] }, 'cache'],
+    ['one that goes with its runner needs no slot', { name: 'cache', mountPath: '/cache', storage: '10Gi' }, undefined],
+  ])('%s', (_what, one, name) => {
+    const withClaim = { ...template, volumeClaims: [one] };
+    expect(needsSlots(withClaim)).toBe(name === 'cache-2');
+    expect(runnerInput(withClaim, 'linux', 2)).toEqual({ ...template, set: 'linux', volumeClaims: [{ ...one, ...(name === undefined ? {} : { claim: name }) }] });
+  });
+});

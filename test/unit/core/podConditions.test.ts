@@ -1,0 +1,70 @@
+import { describe, expect, test } from '@jest/globals';
+import { IMAGE_PROBLEM_GRACE_MS, POD_CONDITIONS, TERMINATION_OVERDUE_MS, dueAtMs, isMet, isSpent, parseWaitActivityId, waitActivityId, type PodCondition } from '../../../core/domain/podConditions.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
+
+const AT = Date.parse('2026-01-01T00:00:00Z');
+const iso = (ms: number) => new Date(ms).toISOString();
+const pending: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: false, createdAt: iso(AT), ended: false, gone: false, terminating: false };
+const running: PodView = { ...pending, scheduled: true, startedAt: iso(AT) };
+const problem = (kind: 'image_pull' | 'invalid_image' | 'config') => ({ ...pending, problem: { kind, message: 'no such image', since: iso(AT) } });
+const terminating = { ...running, online: false, terminating: true, terminationDeadline: iso(AT + 30_000) };
+
+test('the production graces', () => {
+  expect({ IMAGE_PROBLEM_GRACE_MS, TERMINATION_OVERDUE_MS }).toEqual({ IMAGE_PROBLEM_GRACE_MS: 30_000, TERMINATION_OVERDUE_MS: 60_000 });
+});
+
+type Dues = Record<PodCondition, number | undefined>;
+const never: Dues = { online: undefined, ended: undefined, gone: undefined };
+
+/** When each condition holds: 0 for "already". */
+test.each<[what: string, pod: PodView, dues: Dues]>([
+  ['pending', pending, never],
+  ['running, and does not tell', running, { ...never, online: 0 }],
+  ['running, telling that it is not online', { ...running, online: false }, never],
+  ['running, telling that it is online', { ...running, online: true }, { ...never, online: 0 }],
+  ['an image problem', problem('image_pull'), { ...never, online: AT + 30_000 }],
+  ['a configuration problem', problem('config'), { ...never, online: AT + 30_000 }],
+  ['an image name that is none', problem('invalid_image'), { ...never, online: 0 }],
+  ['container ended', { ...running, ended: true }, { online: 0, ended: 0, gone: undefined }],
+  ['ended and gone', { ...running, ended: true, gone: true }, { online: 0, ended: 0, gone: 0 }],
+  ['gone before it started', { ...pending, ended: true, gone: true }, { online: 0, ended: 0, gone: 0 }],
+  ['terminating: overdue a minute after its grace', terminating, { online: AT + 90_000, ended: AT + 90_000, gone: undefined }],
+])('%s', (_what, pod, dues) => {
+  expect(Object.fromEntries(POD_CONDITIONS.map((condition) => [condition, dueAtMs(condition, pod)]))).toEqual(dues);
+  for (const condition of POD_CONDITIONS) {
+    const due = dues[condition];
+    expect(isMet(condition, pod, due ?? Number.MAX_SAFE_INTEGER)).toBe(due !== undefined);
+    if (due !== undefined) expect(isMet(condition, pod, due - 1)).toBe(false);
+  }
+});
+
+describe('the activity id of a wait', () => {
+  test.each(POD_CONDITIONS)('%s is read back', (condition) => {
+    expect(waitActivityId(condition, 'runner-1')).toBe(`${condition}/runner-1`);
+    expect(parseWaitActivityId(waitActivityId(condition, 'runner-1'))).toEqual({ condition, podName: 'runner-1' });
+  });
+
+  test.each(['', '1', 'online', 'online/', 'online/a/b', 'started/a', '/a'])('%p is another activity’s', (id) => {
+    expect(parseWaitActivityId(id)).toBeUndefined();
+  });
+});
+
+describe('a pod that nobody needs any more once its end is known', () => {
+  const exit = { code: 0, oomKilled: false, record: { job: 'done' as const } };
+  const done: PodView = { ...running, ended: true, exit };
+
+  test('did its one job and ended by itself', () => expect(isSpent(done)).toBe(true));
+
+  test.each<[what: string, pod: PodView]>([
+    ['runs', { ...running, online: true, busy: true }],
+    ['failed', { ...done, exit: { ...exit, code: 1 } }],
+    ['says nothing of a job', { ...done, exit: { code: 0, oomKilled: false } }],
+    ['had no job', { ...done, exit: { ...exit, record: { job: 'none' } } }],
+    ['left its job', { ...done, exit: { ...exit, record: { job: 'interrupted' } } }],
+    ['was told to go', { ...done, exit: { ...exit, record: { job: 'done', reason: 'evicted' } } }],
+    ['is being evicted', { ...done, disruption: 'EvictionByEvictionAPI' }],
+    ['is being deleted', { ...done, terminating: true }],
+    ['is gone', { ...done, gone: true }],
+    ['takes more jobs than one', { ...done, reusable: true }],
+  ])('not one that %s', (_what, pod) => expect(isSpent(pod)).toBe(false));
+});

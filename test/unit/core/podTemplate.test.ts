@@ -1,0 +1,70 @@
+import { describe, expect, test } from '@jest/globals';
+import { isReservedEnv, validatePodTemplate } from '../../../core/domain/podTemplate.ts';
+import type { PodTemplate } from '../../../core/domain/pod.ts';
+
+const runner = (fields: object): PodTemplate => ({ spec: { containers: [{ name: 'runner', ...fields }] } });
+
+describe('validatePodTemplate accepts', () => {
+  test.each<[string, PodTemplate]>([
+    ['nothing', {}],
+    ['labels and annotations', { metadata: { labels: { team: 'a' }, annotations: { 'example.com/a': '1' } } }],
+    ['a full spec', {
+      spec: {
+        restartPolicy: 'Never',
+        nodeSelector: { disk: 'ssd' },
+        volumes: [{ name: 'work', emptyDir: {} }],
+        initContainers: [{ name: 'dind', restartPolicy: 'Always', image: 'docker:dind', env: [{ name: 'RUNNER_NAME', value: 'mine' }] }],
+        containers: [{ name: 'runner', env: [{ name: 'A', value: 'b' }], volumeMounts: [{ name: 'work', mountPath: '/work' }] }, { name: 'proxy' }],
+      },
+    }],
+  ])('%s', (_, template) => {
+    expect(validatePodTemplate(template)).toEqual([]);
+  });
+});
+
+describe('validatePodTemplate rejects', () => {
+  test.each<[string, unknown, string]>([
+    ['a list', [], 'must be an object'],
+    ['an unknown field', { kind: 'Pod' }, 'kind: unknown field'],
+    ['an unknown field of metadata', { metadata: { name: 'x' } }, 'metadata.name: unknown field'],
+    ['a reserved label', { metadata: { labels: { 'holdfast.dev/installation': 'x' } } }, 'metadata.labels: holdfast.dev/installation is set by Holdfast'],
+    ['the managed-by label', { metadata: { labels: { 'app.kubernetes.io/managed-by': 'helm' } } }, 'metadata.labels: app.kubernetes.io/managed-by is set'],
+    ['a reserved annotation', { metadata: { annotations: { 'holdfast.dev/probes': 'true' } } }, 'metadata.annotations: holdfast.dev/probes is set by Holdfast'],
+    ['a number as a label', { metadata: { labels: { a: 1 } } }, 'metadata.labels: a must be a string'],
+    ['metadata of a wrong type', { metadata: 'x' }, 'metadata: must be an object'],
+    ['a spec of a wrong type', { spec: [] }, 'spec: must be an object'],
+    ['another restart policy', { spec: { restartPolicy: 'OnFailure' } }, 'spec.restartPolicy: must be Never'],
+    ['an active deadline', { spec: { activeDeadlineSeconds: 5 } }, 'spec.activeDeadlineSeconds: it starts before'],
+    ['a grace period', { spec: { terminationGracePeriodSeconds: 5 } }, 'spec.terminationGracePeriodSeconds: it is derived from stop.'],
+    ['containers of a wrong type', { spec: { containers: {} } }, 'spec.containers: must be a list'],
+    ['a container without a name', { spec: { containers: [{ image: 'x' }] } }, 'spec.containers[0]: needs a name'],
+    ['two containers of one name', { spec: { containers: [{ name: 'a' }], initContainers: [{ name: 'a' }] } }, 'spec.initContainers[0]: a second container called a'],
+    ['an init container called runner', { spec: { initContainers: [{ name: 'runner' }] } }, 'spec.initContainers[0]: the name runner is kept'],
+    ['two volumes of one name', { spec: { volumes: [{ name: 'a' }, { name: 'a' }] } }, 'spec.volumes[1]: a second volume called a'],
+    ['a reserved volume', { spec: { volumes: [{ name: 'holdfast-supervisor' }] } }, 'spec.volumes[0]: volumes called holdfast-*'],
+    ['a mount of a reserved volume', runner({ volumeMounts: [{ name: 'holdfast-supervisor', mountPath: '/x' }] }), 'spec.containers[0].volumeMounts[0]: volumes called'],
+    ['RUNNER_NAME', runner({ env: [{ name: 'RUNNER_NAME', value: 'x' }] }), 'spec.containers[0].env[0]: RUNNER_NAME is set by Holdfast'],
+    ['the JIT config', runner({ env: [{ name: 'A' }, { name: 'ACTIONS_RUNNER_INPUT_JITCONFIG' }] }), 'spec.containers[0].env[1]: ACTIONS_RUNNER_INPUT_JITCONFIG is set'],
+    ['a variable given twice', runner({ env: [{ name: 'A' }, { name: 'A' }] }), 'spec.containers[0].env[1]: a second variable called A'],
+  ])('%s', (_, template, expected) => {
+    const errors = validatePodTemplate(template as PodTemplate);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toContain(expected);
+  });
+
+  test('all faults are told at once', () => {
+    expect(validatePodTemplate({ metadata: { labels: { 'holdfast.dev/a': '' } }, spec: { restartPolicy: 'Always', containers: 1 } })).toHaveLength(3);
+  });
+});
+
+test.each([
+  ['RUNNER_NAME', true],
+  ['RUNNER_TOKEN', true],
+  ['RUNNER_URL', true],
+  ['ACTIONS_RUNNER_INPUT_URL', true],
+  ['HOLDFAST_STOP_REASON', true],
+  ['RUNNER_TOOL_CACHE', false],
+  ['PATH', false],
+])('isReservedEnv(%s) is %s', (name, expected) => {
+  expect(isReservedEnv(name)).toBe(expected);
+});

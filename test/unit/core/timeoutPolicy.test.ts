@@ -1,0 +1,47 @@
+import { expect, test } from '@jest/globals';
+import { parseRunnerInput } from '../../../core/input/runner.ts';
+import { timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from '../../../core/input/timeoutPolicy.ts';
+import type { Scope } from '../../../core/domain/ciServer.ts';
+
+const POLICY: TimeoutPolicy = {
+  default: { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h' },
+  scopes: {
+    Acme: { jobTimeout: '4h', signalTimeout: '30s' },
+    'acme/slow': { jobTimeout: '30h', jobTimeoutCap: '72h' },
+    'enterprises/big': { registration: '3m' },
+  },
+};
+const HOUR = 3_600_000;
+
+test.each<[string, Scope | undefined, ScopeTimeouts]>([
+  ['no scope', undefined, { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h' }],
+  ['an organization, in another case', { kind: 'organization', name: 'ACME' }, { jobTimeout: '4h', podPending: '20m', jobTimeoutCap: '12h', signalTimeout: '30s' }],
+  ['a repository: its own over its owner’s', { kind: 'repository', name: 'acme/slow' }, { jobTimeout: '30h', podPending: '20m', jobTimeoutCap: '72h', signalTimeout: '30s' }],
+  ['another repository of the owner', { kind: 'repository', name: 'acme/web' }, { jobTimeout: '4h', podPending: '20m', jobTimeoutCap: '12h', signalTimeout: '30s' }],
+  ['an enterprise', { kind: 'enterprise', name: 'big' }, { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h', registration: '3m' }],
+  ['an organization called as an enterprise', { kind: 'organization', name: 'big' }, { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h' }],
+])('%s', (_what, scope, expected) => {
+  expect(timeoutsFor(POLICY, scope)).toEqual(expected);
+});
+
+test.each<[string, object, number]>([
+  ['the scope’s default', { repository: 'acme/slow' }, 30 * HOUR],
+  ['a runner’s own wins', { repository: 'acme/slow', timeouts: { jobTimeout: '1h' } }, HOUR],
+  ['up to the scope’s cap', { repository: 'acme/slow', timeouts: { jobTimeout: '72h' } }, 72 * HOUR],
+  ['a plain command has the default', { ciServer: 'none', command: ['x'] }, 6 * HOUR],
+])('job timeout: %s', (_what, input, expected) => {
+  const parsed = parseRunnerInput(input, 'runner-x', POLICY);
+  expect(parsed).toMatchObject({ ok: true, spec: { timeouts: { jobMs: expected } } });
+});
+
+test('a default over the cap is lowered to it', () => {
+  expect(parseRunnerInput({ organization: 'a' }, 'x', { default: { jobTimeoutCap: '2h' } })).toMatchObject({ spec: { timeouts: { jobMs: 2 * HOUR } } });
+});
+
+test('the grace of the scope is part of the pod’s', () => {
+  expect(parseRunnerInput({ organization: 'acme' }, 'x', POLICY)).toMatchObject({ spec: { gracePeriodSeconds: 40, pod: { supervision: { signalTimeoutMs: 30_000 } } } });
+});
+
+test('over the cap of its scope', () => {
+  expect(parseRunnerInput({ repository: 'acme/web', timeouts: { jobTimeout: '13h' } }, 'x', POLICY)).toMatchObject({ ok: false, errors: [{ field: 'timeouts.jobTimeout', message: expect.stringContaining('cap of 12h') }] });
+});

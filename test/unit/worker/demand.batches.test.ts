@@ -1,0 +1,107 @@
+import { describe, expect, test } from '@jest/globals';
+import { DemandBatches } from '../../../worker/demand/batches.ts';
+import type { JobEvent } from '../../../core/contract/index.ts';
+import { until } from '../../support/until.ts';
+
+const event = (jobId: number, labels: string[] = []): JobEvent => ({ action: 'queued', jobId, runAttempt: 1, repository: 'acme/app', labels, at: 1 });
+const never = new AbortController().signal;
+
+interface Sent {
+  readonly to: string;
+  readonly jobs: number[];
+  readonly accept: () => void;
+  readonly refuse: (error: Error) => void;
+}
+
+function gated(limits = {}): { batches: DemandBatches; sent: Sent[] } {
+  const sent: Sent[] = [];
+  const batches = new DemandBatches(async (to, events) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    sent.push({ to, jobs: events.map(({ jobId }) => jobId), accept: resolve, refuse: reject });
+    await promise;
+  }, { pauseMs: 0, ...limits });
+  return { batches, sent };
+}
+const isPending = async (promise: Promise<unknown>): Promise<boolean> => (await Promise.race([promise, new Promise((resolve) => setImmediate(() => resolve(isPending)))])) === isPending;
+
+describe('batches of events', () => {
+  test('what comes while a signal is under way goes together in the next; each waits for its own', async () => {
+    const { batches, sent } = gated();
+    const [one, two, three] = [1, 2, 3].map((id) => batches.add('set-a', event(id), never));
+    expect(sent.map(({ jobs }) => jobs)).toEqual([[1]]);
+    sent[0]?.accept();
+    await one;
+    await until('the next signal', () => sent.length === 2);
+    expect(await isPending(two as Promise<void>)).toBe(true);
+    expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3]]);
+    sent[1]?.accept();
+    await Promise.all([two, three]);
+    const four = batches.add('set-a', event(4), never);
+    await until('the next signal', () => sent.length === 3);
+    expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3], [4]]);
+    sent[2]?.accept();
+    await four;
+  });
+
+  test('sets do not wait for each other', () => {
+    const { batches, sent } = gated();
+    void batches.add('set-a', event(1), never);
+    void batches.add('set-b', event(2), never);
+    expect(sent.map(({ to }) => to)).toEqual(['set-a', 'set-b']);
+  });
+
+  test('a refused signal fails those that were in it, and no others', async () => {
+    const { batches, sent } = gated();
+    const one = batches.add('set-a', event(1), never);
+    const two = batches.add('set-a', event(2), never);
+    sent[0]?.refuse(new Error('gone'));
+    await expect(one).rejects.toThrow('gone');
+    await until('the next signal', () => sent.length === 2);
+    sent[1]?.accept();
+    await two;
+  });
+
+  test('whoever gives up while waiting is not sent; under way, the signal goes on', async () => {
+    const { batches, sent } = gated();
+    const [giveUpFirst, giveUpSecond] = [new AbortController(), new AbortController()];
+    const first = batches.add('set-a', event(1), giveUpFirst.signal);
+    const second = batches.add('set-a', event(2), giveUpSecond.signal);
+    const third = batches.add('set-a', event(3), never);
+    giveUpSecond.abort(new Error('late'));
+    giveUpFirst.abort(new Error('later'));
+    await expect(second).rejects.toThrow('late');
+    await expect(first).rejects.toThrow('later');
+    sent[0]?.accept();
+    await until('the next signal', () => sent.length === 2);
+    expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [3]]);
+    sent[1]?.accept();
+    await third;
+    await expect(batches.add('set-a', event(4), AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
+    expect(sent).toHaveLength(2);
+  });
+
+  test('after a signal there is a pause, in which more is gathered', async () => {
+    const times: number[] = [];
+    const sizes: number[] = [];
+    const batches = new DemandBatches(async (_to, events) => {
+      times.push(performance.now());
+      sizes.push(events.length);
+    }, { pauseMs: 40 });
+    await batches.add('set-a', event(1), never);
+    await Promise.all([2, 3].map(async (id) => await batches.add('set-a', event(id), never)));
+    expect(sizes).toEqual([1, 2]);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(39);
+  });
+
+  test('a signal has a size', async () => {
+    const { batches, sent } = gated({ maxEvents: 3, maxSize: 1_000 });
+    const labels = ['x'.repeat(400)];
+    const all = [event(1), event(2), event(3), event(4), event(5), event(6, labels), event(7, labels), event(8, ['x'.repeat(2_000)])].map((one) => batches.add('set-a', one, never));
+    for (let next = 0; next < 5; next++) {
+      await until('the next signal', () => sent.length === next + 1);
+      sent[next]?.accept();
+    }
+    await Promise.all(all);
+    expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3, 4], [5, 6], [7], [8]]);
+  });
+});

@@ -1,0 +1,160 @@
+/**
+ * The kubelet that KWOK is not: where a fake node says that a pod runs, this process plays the runner in it. 0.3 s later the runner
+ * connects to the simulator with what the pod's Secret holds, and its probes tell so; when its job is over, the pod's container is
+ * terminated with exit code 0.
+ * A process of its own, so that its work is not charged to the worker. Forked by the benchmark.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { V1Secret } from '@kubernetes/client-node';
+import { ApiServer } from '../../../activities/compute/kubernetes/apiServer.ts';
+import { loadKubeConfig } from '../../../activities/compute/kubernetes/kubeConfig.ts';
+import { PodCache } from '../../../activities/compute/kubernetes/podCache.ts';
+import { Fleet } from '../../simulator/fleet.ts';
+import type { SimulatedRunner } from '../../simulator/simulated-runner.ts';
+import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { mapConcurrently } from '../concurrency.ts';
+import type { AgentMessage, EndAll, KwokAgentOptions, PodStep } from './kwokAgentProtocol.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
+
+/** Status patches under way at once while many containers are ended together. */
+const END_CONCURRENCY = 32;
+
+/** The supervisor's probes: activities/compute/kubernetes/supervision.ts. */
+const PROBE_PERIOD_MS = 1_000;
+const CONTAINER = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', restartCount: 0 };
+/** What the supervisor writes after a job: docs/supervisor.md. */
+const RECORD = '{"exitCode":0,"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"done"}';
+
+class KwokAgent {
+  readonly #options: KwokAgentOptions;
+  readonly #api: ApiServer;
+  readonly #fleet: Fleet;
+  readonly #pods = new Map<string, { view: PodView; runner?: SimulatedRunner; ended: boolean; ready?: boolean }>();
+
+  constructor(options: KwokAgentOptions) {
+    this.#options = options;
+    this.#api = new ApiServer(loadKubeConfig({ path: options.kubeconfig }));
+    this.#fleet = new Fleet(options.simulatorUrl);
+    const cache = new PodCache(this.#api, {
+      path: `/api/v1/namespaces/${options.namespace}/pods`,
+      labelSelector: options.labelSelector,
+      // It recovers by itself; on a loaded machine that happens.
+      onError: (error, what) => console.error(`KWOK agent: ${what}: ${String(error)}`),
+      listener: {
+        changed: (pod, previous) => this.#changed(pod, previous),
+        relisted: () => undefined,
+      },
+    });
+    void until(() => cache.synced()).then(() => tell({ type: 'ready' }));
+  }
+
+  /** Ends the containers of these workflows, all at once. */
+  async endAll(workflowIds: readonly string[]): Promise<void> {
+    const wanted = new Set(workflowIds);
+    const pods = [...this.#pods.values()].filter(({ view }) => wanted.has(view.workflowId));
+    await mapConcurrently(pods, END_CONCURRENCY, async (pod) => {
+      pod.runner?.kill();
+      await this.#exit(pod.view);
+    });
+    tell({ type: 'allEnded', count: pods.length });
+  }
+
+  #changed(view: PodView, previous: PodView | undefined): void {
+    const at = Date.now();
+    if (view.gone) {
+      this.#pods.get(view.name)?.runner?.kill();
+      this.#pods.delete(view.name);
+      this.#step('gone', view, at);
+      return;
+    }
+    const known = this.#pods.get(view.name);
+    if (known) known.view = view;
+    else this.#pods.set(view.name, { view, ended: false });
+    if (previous === undefined) this.#step('created', view, at);
+    if (view.startedAt === undefined || previous?.startedAt !== undefined || view.ended) return;
+    this.#step('running', view, at);
+    // What a worker deletes meanwhile plays no part any more.
+    this.#play(view).catch((error: unknown) => (this.#pods.has(view.name) ? fail(`the runner in ${view.name}: ${String(error)}`) : undefined));
+  }
+
+  async #play(view: PodView): Promise<void> {
+    await delay(this.#options.startupMs);
+    const pod = this.#pods.get(view.name);
+    if (pod === undefined) return;
+    const secret = await this.#api.call<V1Secret>({ verb: 'get', resource: 'secrets', path: `/api/v1/namespaces/${this.#options.namespace}/secrets/${view.name}` });
+    const env = Object.fromEntries(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+    const runner = this.#fleet.start(env, {
+      onOnline: () => {
+        this.#step('online', view);
+        this.#probe(view, true);
+      },
+      onJobStart: () => {
+        this.#step('jobStarted', view);
+        this.#probe(view, false);
+      },
+      onJobEnd: () => {
+        this.#step('jobFinished', view);
+        this.#probe(view, true); // one that has more jobs
+      },
+    });
+    pod.runner = runner;
+    const end = await runner.ended;
+    if (end === 'refused') throw new Error('the CI server refused it');
+    // By `stop` or `kill` it is the pod that ends the runner, not the runner that ends the pod.
+    if (end !== 'stopped' && this.#pods.has(view.name)) await this.#exit(view);
+  }
+
+  /** As the kubelet reports what a probe tells, which it asks once a second; only of a pod that has probes. */
+  #probe(view: PodView, ready: boolean): void {
+    const pod = this.#pods.get(view.name);
+    if (pod === undefined || view.online === undefined) return;
+    pod.ready = ready;
+    const report = async (): Promise<void> => {
+      await delay(Math.random() * PROBE_PERIOD_MS);
+      // Over before it was seen, as short jobs are.
+      if (pod.ended || pod.ready !== ready || !this.#pods.has(view.name)) return;
+      await this.#patch(view, { status: { containerStatuses: [{ ...CONTAINER, ready, started: true, state: { running: { startedAt: new Date(view.startedAt ?? Date.now()) } } }] } });
+    };
+    // Its container may have ended meanwhile, which the API server does not take back.
+    report().catch((error: unknown) => (this.#pods.has(view.name) && !pod.ended ? fail(`the probes of ${view.name}: ${String(error)}`) : undefined));
+  }
+
+  async #patch({ name }: PodView, body: object): Promise<void> {
+    await this.#api.call({ verb: 'patch', resource: 'pods', path: `/api/v1/namespaces/${this.#options.namespace}/pods/${name}/status`, body });
+  }
+
+  /** As the kubelet reports a container that exited with 0. */
+  async #exit(view: PodView): Promise<void> {
+    const pod = this.#pods.get(view.name);
+    if (pod === undefined || pod.ended) return;
+    pod.ended = true;
+    const finishedAt = new Date(Math.floor(Date.now() / 1000) * 1000);
+    const message = view.online === undefined ? {} : { message: RECORD };
+    const terminated = { exitCode: 0, reason: 'Completed', startedAt: new Date(view.startedAt ?? finishedAt), finishedAt, ...message };
+    await this.#patch(view, { status: { phase: 'Succeeded', containerStatuses: [{ ...CONTAINER, ready: false, started: false, state: { terminated } }] } });
+    this.#step('exited', view);
+  }
+
+  #step(step: PodStep['step'], { workflowId, name }: PodView, at: number = Date.now()): void {
+    tell({ type: 'step', step, workflowId, pod: name, at });
+  }
+}
+
+function tell(message: AgentMessage): void {
+  process.send?.(message);
+}
+
+function fail(message: string): void {
+  tell({ type: 'failed', message });
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await delay(20);
+}
+
+const agent = new KwokAgent(JSON.parse(process.argv[2] ?? '{}') as KwokAgentOptions);
+process.on('message', (message: EndAll) => {
+  agent.endAll(message.workflowIds).catch((error: unknown) => fail(String(error)));
+});
+// The benchmark is gone: nobody is left to play for.
+process.on('disconnect', () => process.exit(0));

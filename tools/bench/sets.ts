@@ -1,0 +1,39 @@
+/** Runner sets of the benchmarks. */
+import type { Client } from '@temporalio/client';
+import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { ORGANIZATION } from './runners.ts';
+import type { World } from './world.ts';
+
+/** Starts it. @returns the name of a set whose label is its name */
+export async function startSet({ client, taskQueue }: World, suffix: string, more: Partial<RunnerSetInput>): Promise<string> {
+  const name = `${taskQueue}-${suffix}`;
+  const input: RunnerSetInput = { name, template: { organization: ORGANIZATION, labels: ['self-hosted', name] }, ...more };
+  await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
+  await statusOf(client, name); // it is listed with what it covers
+  return name;
+}
+
+export async function statusOf(client: Client, name: string): Promise<RunnerSetStatus> {
+  return await client.workflow.getHandle(setWorkflowId(name)).query(setStatusQuery);
+}
+
+/** One run of a set that continues as new. */
+export interface SetRunSize {
+  readonly historyLength: number;
+  readonly historyBytes: number;
+  /** Taken over from the run before; 0 in the first. */
+  readonly carriedBytes: number;
+}
+
+/** The newest first. */
+export async function runsOf(client: Client, workflowId: string): Promise<SetRunSize[]> {
+  const runs: SetRunSize[] = [];
+  for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+    // Lists do not tell the size of a run that goes on.
+    const { historyLength, historySize = Number.NaN } = await client.workflow.getHandle(workflowId, runId).describe();
+    const { history } = await client.workflowService.getWorkflowExecutionHistory({ namespace: client.options.namespace, execution: { workflowId, runId }, maximumPageSize: 1 });
+    const carried = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[1]?.data;
+    runs.push({ historyLength, historyBytes: historySize, carriedBytes: carried?.length ?? 0 });
+  }
+  return runs;
+}

@@ -1,0 +1,25 @@
+import type { Client } from '@temporalio/client';
+import { parseWaitActivityId } from '../../core/domain/podConditions.ts';
+
+/** How a workflow's wait for its runner's end was answered, read from its history. */
+export interface AnsweredWait {
+  /** ms since the epoch, by the server's clock. */
+  readonly completedAt: number;
+  /** Identity of the worker that had started it. */
+  readonly startedBy: string;
+}
+
+/** `undefined`: it was not answered. */
+export async function answeredEndWait(client: Client, workflowId: string): Promise<AnsweredWait | undefined> {
+  const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
+  const scheduled = events?.find((event) => parseWaitActivityId(event.activityTaskScheduledEventAttributes?.activityId ?? '')?.condition === 'ended');
+  if (!scheduled) return undefined;
+  const completed = events?.find((event) => String(event.activityTaskCompletedEventAttributes?.scheduledEventId) === String(scheduled.eventId));
+  const started = events?.find((event) => String(event.eventId) === String(completed?.activityTaskCompletedEventAttributes?.startedEventId));
+  const time = completed?.eventTime;
+  if (!time || !started) return undefined;
+  return {
+    completedAt: Number(time.seconds ?? 0) * 1_000 + (time.nanos ?? 0) / 1e6,
+    startedBy: started.activityTaskStartedEventAttributes?.identity ?? '',
+  };
+}

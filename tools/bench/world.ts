@@ -1,0 +1,129 @@
+/** What every benchmark runs in: the lab's real components, the simulator, the KWOK agent, the worker, and a Temporal client. */
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CoreV1Api } from '@kubernetes/client-node';
+import { Client, Connection } from '@temporalio/client';
+import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
+import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
+import { down, status, up } from '../lab/lab.ts';
+import type { SimulatorClient } from '../simulator/client.ts';
+import { CpuAccount } from './cpuAccount.ts';
+import { interruption } from './interruption.ts';
+import { createNamespace } from './namespace.ts';
+import { KwokAgentProcess } from './processes/kwokAgentProcess.ts';
+import { SimulatorProcess } from './processes/simulatorProcess.ts';
+import { WorkerProcess } from './processes/workerProcess.ts';
+
+export interface WorldOptions {
+  /** Folder of the lab's data and logs. */
+  readonly stateDir: string;
+  /** Leave everything up at the end. */
+  readonly keep: boolean;
+  readonly progress: (line: string) => void;
+  /** Measure a worker that has just started: tools/bench/warmUp.ts. */
+  readonly cold: boolean;
+  /** Folder for CPU profiles of the worker. */
+  readonly cpuProfileDir?: string;
+}
+
+export interface World {
+  readonly client: Client;
+  readonly taskQueue: string;
+  readonly simulator: SimulatorClient;
+  readonly agent: KwokAgentProcess;
+  /** Path of the kubeconfig. */
+  readonly kubeconfig: string;
+  readonly progress: (line: string) => void;
+  readonly cold: boolean;
+  /** Opens an account of the CPU time of all parts, this process and the newest worker included. */
+  cpuAccount(): Promise<CpuAccount>;
+  /** Starts a worker on this world's task queue; it is ready when `ready()` resolves. */
+  startWorker(): WorkerProcess;
+}
+
+/** Of the webhook's deliveries to this world's workers. */
+export const WEBHOOK_SECRET = 'bench';
+
+/** What the peers' runners needed from "the pod runs" to "registered", too. */
+export const STARTUP_MS = 300;
+
+/** Brings everything up, runs the benchmark, and takes everything down again, whatever comes. */
+export async function inWorld<T>(options: WorldOptions, run: (world: World) => Promise<T>): Promise<T> {
+  const { stateDir, keep, cold, progress } = options;
+  const closers: (() => Promise<unknown>)[] = [];
+  const interrupted = interruption();
+  try {
+    return await Promise.race([interrupted, bringUpAndRun()]);
+  } finally {
+    for (const close of closers) await close().catch((error: unknown) => progress(`cleaning up: ${String(error)}`));
+  }
+
+  async function bringUpAndRun(): Promise<T> {
+    progress(`bringing up Temporal, etcd, the API server and KWOK in ${stateDir}`);
+    const wasUp = Object.values((await status({ stateDir })).components).some(({ state }) => state !== 'down');
+    closers.push(async () => {
+      if (keep || wasUp) progress(`the components stay up: npm run lab -- status --state-dir ${stateDir}`);
+      else await down({ stateDir, purge: true, progress });
+    });
+    const lab = await up({ stateDir, temporal: true, kubernetes: true, nodes: 'kwok', progress });
+    if (!lab.temporal || !lab.kubernetes) throw new Error('the lab came up without Temporal or Kubernetes');
+    const { temporal, kubernetes } = lab;
+
+    // Names of this run alone, so that a lab which is kept serves many runs.
+    const id = `bench-${randomUUID().slice(0, 8)}`;
+    const logs = join(lab.stateDir, 'logs');
+    await mkdir(logs, { recursive: true });
+    const core = loadKubeConfig({ path: kubernetes.kubeconfig }).makeApiClient(CoreV1Api);
+    await createNamespace(core, id);
+
+    const simulator = await SimulatorProcess.start(join(lab.stateDir, 'simulator.json'), join(logs, 'simulator.log'));
+    closers.unshift(async () => await simulator.stop());
+    const agent = await KwokAgentProcess.start(
+      { kubeconfig: kubernetes.kubeconfig, namespace: id, labelSelector: ownSelector(id), simulatorUrl: simulator.client.url, startupMs: STARTUP_MS },
+      progress,
+    );
+    closers.unshift(async () => await agent.stop());
+    const connection = await Connection.connect({ address: temporal.address });
+    closers.unshift(async () => await connection.close());
+
+    const env = {
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: temporal.namespace,
+      HOLDFAST_TASK_QUEUE: id,
+      HOLDFAST_INSTALLATION: id,
+      HOLDFAST_COMPUTE: 'kubernetes',
+      HOLDFAST_KUBECONFIG: kubernetes.kubeconfig,
+      HOLDFAST_KUBERNETES_NAMESPACE: id,
+      // KWOK starts no container: the agent plays the supervisor, too.
+      HOLDFAST_SUPERVISOR_IMAGE: 'supervisor',
+      HOLDFAST_RUNNER_COMMAND: 'run.sh',
+      HOLDFAST_GITHUB_URL: simulator.client.url,
+      HOLDFAST_GITHUB_TOKEN: 'ghp_simulator',
+      HOLDFAST_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+    };
+    const pids = new Map([['simulator', simulator.pid], ['kwokAgent', agent.pid], ['benchmark', process.pid]]); // prettier-ignore
+    for (const [name, { pid }] of Object.entries((await status({ stateDir })).components)) if (pid !== undefined) pids.set(name, pid);
+    return await run({
+      cpuAccount: async () => await CpuAccount.open(pids),
+      client: new Client({ connection, namespace: temporal.namespace }),
+      taskQueue: id,
+      simulator: simulator.client,
+      agent,
+      kubeconfig: kubernetes.kubeconfig,
+      progress,
+      cold,
+      startWorker() {
+        const worker = new WorkerProcess({
+          env,
+          logFile: join(logs, 'worker.log'),
+          ...(options.cpuProfileDir === undefined ? {} : { cpuProfileDir: options.cpuProfileDir }),
+        });
+        closers.unshift(async () => await worker.stop());
+        pids.set('worker', worker.pid);
+        return worker;
+      },
+    });
+  }
+}

@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, cp, mkdir, readdir, readFile, realpath, stat, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { makeSupervisorFolder } from '../../../deploy/images/supervisorFolder.ts';
+import { ComponentUnavailableError } from '../options.ts';
+import type { ImageConfig } from './ociImage.ts';
+import { addLibraries, addProgram } from './rootfs.ts';
+
+/** An image made of programs of this machine, since none can be counted on to be pullable. */
+export interface ImageDefinition {
+  readonly reference: string;
+  readonly config: ImageConfig;
+  /** The lowest first. One that several images have is made and imported once. */
+  readonly layers: readonly LayerDefinition[];
+}
+
+export interface LayerDefinition {
+  /** Changes whenever the content would. */
+  fingerprint(): Promise<string>;
+  /** Fills an empty folder with what the layer adds to the image's root. */
+  fill(root: string): Promise<void>;
+}
+
+const recipes = dirname(fileURLToPath(import.meta.url));
+const project = join(recipes, '..', '..', '..');
+const simulator = join(project, 'tools', 'simulator');
+const supervisor = join(project, 'supervisor');
+
+export const PAUSE_IMAGE = 'holdfast.test/pause:1';
+export const BUSYBOX_IMAGE = 'holdfast.test/busybox:1';
+export const RUNNER_IMAGE = 'holdfast.test/runner:1';
+/** Where pods get the supervisor from: `cp -R /opt/holdfast/. TARGET`. */
+export const SUPERVISOR_IMAGE = 'holdfast.test/supervisor:1';
+
+const tini = (): string => find('tini', 'HOLDFAST_TINI_BIN', ['/usr/bin/tini-static', '/usr/bin/tini', '/sbin/tini'], 'apt-get install tini');
+const staticTini = (): string => find('tini-static', 'HOLDFAST_TINI_STATIC_BIN', ['/usr/bin/tini-static', '/sbin/tini-static'], 'apt-get install tini');
+const busybox = (): string => find('busybox', 'HOLDFAST_BUSYBOX_BIN', ['/bin/busybox', '/usr/bin/busybox', '/sbin/busybox'], 'apt-get install busybox-static');
+/** The Node of the lock file where it is installed, so that the runner runs on the same one everywhere. */
+const node = (): string => {
+  const pinned = join(project, 'node_modules', 'node', 'bin', 'node');
+  return existsSync(pinned) ? pinned : process.execPath;
+};
+
+const busyboxLayer: LayerDefinition = { fingerprint: () => fingerprintOf([busybox()]), fill: addBusybox };
+/** Also where the simulator's runner has its Node from: one copy of 100 MB is enough. */
+const supervisorLayer: LayerDefinition = {
+  fingerprint: () => fingerprintOf([staticTini(), node()], [supervisor, join(project, 'deploy', 'images')]),
+  fill: (root) => makeSupervisorFolder(join(root, 'opt/holdfast'), { tini: staticTini(), node: node() }),
+};
+
+export const IMAGES: readonly ImageDefinition[] = [
+  {
+    // What keeps a pod's namespaces alive: ends on SIGTERM and reaps orphans.
+    reference: PAUSE_IMAGE,
+    config: { entrypoint: ['/sbin/tini', '--', '/bin/busybox', 'sleep', '2147483647'] },
+    layers: [
+      {
+        fingerprint: () => fingerprintOf([tini(), busybox()]),
+        async fill(root) {
+          await addProgram(root, tini(), '/sbin/tini');
+          await addProgram(root, busybox(), '/bin/busybox');
+        },
+      },
+    ],
+  },
+  { reference: BUSYBOX_IMAGE, config: { command: ['/bin/sh'] }, layers: [busyboxLayer] },
+  { reference: SUPERVISOR_IMAGE, config: { command: ['/bin/sh'] }, layers: [busyboxLayer, supervisorLayer] },
+  {
+    // The simulator's runner: stands in for ghcr.io/actions/actions-runner.
+    reference: RUNNER_IMAGE,
+    config: { entrypoint: ['/sbin/tini', '--', 'node', '/opt/holdfast/simulator/runner.ts'], workingDir: '/opt/holdfast' },
+    layers: [
+      busyboxLayer,
+      supervisorLayer,
+      {
+        fingerprint: () => fingerprintOf([tini(), node()], [simulator]),
+        async fill(root) {
+          await addProgram(root, tini(), '/sbin/tini');
+          await addLibraries(root, node());
+          await mkdir(join(root, 'usr/local/bin'), { recursive: true });
+          await symlink('/opt/holdfast/node', join(root, 'usr/local/bin/node'));
+          await mkdir(join(root, 'opt/holdfast'), { recursive: true });
+          if (existsSync(simulator)) await cp(simulator, join(root, 'opt/holdfast/simulator'), { recursive: true });
+          await writeFile(join(root, 'opt/holdfast/package.json'), JSON.stringify({ type: 'module' }));
+        },
+      },
+    ],
+  },
+];
+
+/** Changes whenever the image would. */
+export async function fingerprintOfImage({ reference, config, layers }: ImageDefinition): Promise<string> {
+  const parts = await Promise.all(layers.map((layer) => layer.fingerprint()));
+  return createHash('sha256').update(JSON.stringify([reference, config, ...parts])).digest('hex');
+}
+
+async function addBusybox(root: string): Promise<void> {
+  const program = busybox();
+  await addProgram(root, program, '/bin/busybox');
+  const { stdout } = await promisify(execFile)(program, ['--list']);
+  for (const applet of stdout.split('\n').filter((line) => line !== '' && line !== 'busybox')) await symlink('/bin/busybox', join(root, 'bin', applet));
+  for (const folder of ['etc', 'root', 'tmp', 'var/tmp', 'home/runner']) await mkdir(join(root, folder), { recursive: true });
+  await chmod(join(root, 'tmp'), 0o1777);
+  await chmod(join(root, 'home/runner'), 0o777);
+  await writeFile(join(root, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\nrunner:x:1001:1001:runner:/home/runner:/bin/sh\n');
+  await writeFile(join(root, 'etc/group'), 'root:x:0:\nrunner:x:1001:\n');
+}
+
+function find(name: string, env: string, candidates: readonly string[], fix: string): string {
+  const explicit = process.env[env];
+  const found = (explicit === undefined || explicit === '' ? candidates : [explicit]).find((path) => existsSync(path));
+  if (found === undefined) throw new ComponentUnavailableError('kubelet', `${name}, needed for the images of the lab, is missing: ${fix}, or set ${env}`);
+  return found;
+}
+
+/** Of the code of this folder, programs and folders. Of a program size and time of change: reading 100 MB on each `up` takes too long. */
+async function fingerprintOf(programs: readonly string[], folders: readonly string[] = []): Promise<string> {
+  const hash = createHash('sha256');
+  for (const program of programs) {
+    const { size, mtimeMs } = await stat(await realpath(program));
+    hash.update(`${program} ${size} ${mtimeMs}\n`);
+  }
+  for (const folder of [recipes, ...folders]) hash.update(JSON.stringify(await treeFacts(folder)));
+  return hash.digest('hex');
+}
+
+async function treeFacts(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const facts: string[] = [];
+  for (const file of files.toSorted()) facts.push(file, await readFile(file, 'utf8'));
+  return facts;
+}

@@ -1,0 +1,260 @@
+import type { Changes } from './changes.ts';
+import type { Jobs } from './jobs.ts';
+import type { Settings } from './options.ts';
+import type { Registration, Registrations } from './registrations.ts';
+import type { JobMessage } from './runner/wire.ts';
+import { labelsCover, scopeServes } from './scope.ts';
+import { Sessions, type Session } from './sessions.ts';
+import type { JobConclusion, JobResult, JobSpec, SimulatedJob } from './types.ts';
+
+export type JobAction = 'queued' | 'in_progress' | 'completed';
+
+const CONCLUSION: Record<JobResult, JobConclusion> = { Succeeded: 'success', Failed: 'failure', Canceled: 'cancelled' };
+
+/** Brings jobs to runners, keeps the leases, and removes what ended. */
+export class Dispatch {
+  readonly sessions: Sessions;
+  readonly #settings: Settings;
+  readonly #registrations: Registrations;
+  readonly #jobs: Jobs;
+  readonly #changes: Changes;
+  readonly #onJob: (action: JobAction, job: SimulatedJob) => void;
+  #leases = new Map<number, NodeJS.Timeout>();
+  #startedMs = new Map<number, number>();
+
+  constructor(
+    settings: Settings,
+    registrations: Registrations,
+    jobs: Jobs,
+    changes: Changes,
+    onJob: (action: JobAction, job: SimulatedJob) => void,
+  ) {
+    this.#settings = settings;
+    this.#registrations = registrations;
+    this.#jobs = jobs;
+    this.#changes = changes;
+    this.#onJob = onJob;
+    this.sessions = new Sessions(settings.offlineAfterMs, (session) => this.#assignTo(session));
+  }
+
+  queueJob(spec: JobSpec): SimulatedJob {
+    const job = this.#jobs.queue(spec);
+    this.#onJob('queued', job);
+    this.#assignJob(job);
+    this.#changes.bump();
+    return job;
+  }
+
+  /** A waiting job ends at once; a running one when its runner has stopped it. */
+  cancelJob(job: SimulatedJob): void {
+    if (job.status === 'completed') return;
+    job.cancelRequested = true;
+    if (job.status === 'queued') this.#conclude(job, 'cancelled');
+    else {
+      const registration = this.#runnerOf(job);
+      const session = registration && this.sessions.ofRunner(registration);
+      if (session) this.sessions.send(session, { type: 'cancel', jobId: job.id });
+    }
+    this.#changes.bump();
+  }
+
+  /** How long ago the runner's job was given to it, in ms; undefined when it has none. */
+  busyForMs(registration: Registration): number | undefined {
+    const since = registration.jobId === undefined ? undefined : this.#startedMs.get(registration.jobId);
+    return since === undefined ? undefined : Date.now() - since;
+  }
+
+  /** The runner says that it runs the job. @returns false when the job is not its any more */
+  startJob(registration: Registration, job: SimulatedJob): boolean {
+    if (!holds(registration, job)) return false;
+    if (job.status === 'assigned') {
+      job.status = 'in_progress';
+      job.started_at = new Date().toISOString();
+      this.#onJob('in_progress', job);
+      this.#changes.bump();
+    }
+    this.#lease(registration, job, this.#settings.leaseMs);
+    return true;
+  }
+
+  /** @returns false when the lease had run out */
+  renew(registration: Registration, job: SimulatedJob): boolean {
+    if (!holds(registration, job)) return false;
+    registration.lastSeenMs = Date.now();
+    this.#lease(registration, job, this.#settings.leaseMs);
+    return true;
+  }
+
+  addOutput(job: SimulatedJob, from: number, lines: readonly string[]): void {
+    job.output.push(...lines.slice(Math.max(0, job.output.length - from)));
+    this.#changes.bump();
+  }
+
+  complete(registration: Registration, job: SimulatedJob, result: JobResult): boolean {
+    if (!holds(registration, job)) return job.status === 'completed' && job.runner_id === registration.id;
+    this.#conclude(job, CONCLUSION[result]);
+    this.#free(registration, true);
+    return true;
+  }
+
+  /** Removes a registration; an idle runner is told at once, a busy one when its job has ended. */
+  remove(registration: Registration): void {
+    this.#registrations.remove(registration);
+    if (registration.jobId === undefined) this.#dismiss(registration);
+    this.#changes.bump();
+  }
+
+  /** After a restart: leases count from now. */
+  resume(): void {
+    for (const registration of this.#registrations.dump().registrations) {
+      const job = registration.jobId === undefined ? undefined : this.#jobs.get(registration.jobId);
+      if (job && job.status !== 'completed') this.#lease(registration, job, this.#settings.leaseMs);
+      else if (registration.finishing) this.remove(registration);
+    }
+  }
+
+  /** Removes what has been offline for too long. */
+  removeStale(now: number): void {
+    const { ephemeral, static: lasting } = this.#settings.offlineRemovalMs;
+    for (const registration of this.#registrations.all()) {
+      const limitMs = registration.ephemeral ? ephemeral : lasting;
+      if (registration.jobId === undefined && !this.sessions.online(registration) && now - registration.lastSeenMs > limitMs) this.remove(registration);
+    }
+  }
+
+  stop(): void {
+    for (const timer of this.#leases.values()) clearTimeout(timer);
+    this.#leases.clear();
+    this.sessions.stop();
+  }
+
+  #assignJob(job: SimulatedJob): void {
+    for (const session of this.sessions.listening()) {
+      if (this.#fits(session.registration, job)) {
+        this.#give(session, job);
+        return;
+      }
+    }
+  }
+
+  #assignTo(session: Session): void {
+    this.#changes.bump();
+    const job = this.#jobs.firstQueued((candidate) => this.#fits(session.registration, candidate));
+    if (job) this.#give(session, job);
+  }
+
+  #fits(registration: Registration, job: SimulatedJob): boolean {
+    return (
+      job.status === 'queued' &&
+      registration.jobId === undefined &&
+      !registration.finishing &&
+      !registration.removed &&
+      labelsCover(registration.labels.map((label) => label.name), job.labels) &&
+      scopeServes(registration.scope, job.repo, this.#settings.enterprises)
+    );
+  }
+
+  #give(session: Session, job: SimulatedJob): void {
+    const { registration } = session;
+    this.#jobs.dequeue(job);
+    job.status = 'assigned';
+    job.assignments++;
+    job.runner_id = registration.id;
+    job.runner_name = registration.name;
+    job.runner_group_id = registration.groupId;
+    job.runner_group_name = this.#groupName(registration);
+    registration.jobId = job.id;
+    this.#startedMs.set(job.id, Date.now());
+    this.#lease(registration, job, this.#settings.acceptMs);
+    const message: JobMessage = {
+      type: 'job',
+      id: job.id,
+      name: job.name,
+      runId: job.run_id,
+      runAttempt: job.run_attempt,
+      repo: job.repo,
+      workflow: job.workflow_name,
+      command: job.command,
+      ...(job.sleepMs === undefined ? {} : { sleepMs: job.sleepMs }),
+      ...(job.plannedResult === undefined ? {} : { plannedResult: job.plannedResult }),
+      renewEveryMs: this.#settings.renewEveryMs,
+    };
+    this.sessions.send(session, message);
+    this.#changes.bump();
+  }
+
+  #lease(registration: Registration, job: SimulatedJob, ms: number): void {
+    clearTimeout(this.#leases.get(job.id));
+    const timer = setTimeout(() => this.#expired(registration, job), ms);
+    timer.unref();
+    this.#leases.set(job.id, timer);
+  }
+
+  #expired(registration: Registration, job: SimulatedJob): void {
+    if (!holds(registration, job)) return;
+    if (job.status === 'assigned' && job.assignments < 3 && !job.cancelRequested) {
+      this.#clearLease(job);
+      this.#jobs.requeue(job);
+      this.#free(registration, false);
+      this.#assignJob(job);
+      return;
+    }
+    job.annotation =
+      `The self-hosted runner: ${registration.name} lost communication with the server. Verify the machine is running and has a healthy ` +
+      'network connection. Anything in your workflow that terminates the runner process, starves it for CPU/Memory, or blocks its network access can cause this error.';
+    this.#conclude(job, job.cancelRequested ? 'cancelled' : 'failure');
+    this.#free(registration, false);
+  }
+
+  #conclude(job: SimulatedJob, conclusion: JobConclusion): void {
+    this.#clearLease(job);
+    this.#jobs.dequeue(job);
+    job.status = 'completed';
+    job.conclusion = conclusion;
+    job.completed_at = new Date().toISOString();
+    this.#onJob('completed', job);
+    this.#changes.bump();
+  }
+
+  #clearLease(job: SimulatedJob): void {
+    clearTimeout(this.#leases.get(job.id));
+    this.#leases.delete(job.id);
+    this.#startedMs.delete(job.id);
+  }
+
+  /** @param done the runner ended the job itself: a single-use one has then served */
+  #free(registration: Registration, done: boolean): void {
+    delete registration.jobId;
+    if (registration.removed) {
+      this.#registrations.forget(registration);
+      this.#dismiss(registration);
+    } else if (done && registration.ephemeral) {
+      registration.finishing = true;
+      if (this.#settings.ephemeralRemovalMs === 0) this.remove(registration);
+      else setTimeout(() => this.remove(registration), this.#settings.ephemeralRemovalMs).unref();
+    } else {
+      const session = this.sessions.ofRunner(registration);
+      if (session && (session.deliver || session.channel)) this.#assignTo(session);
+    }
+    this.#changes.bump();
+  }
+
+  #dismiss(registration: Registration): void {
+    const session = this.sessions.ofRunner(registration);
+    if (!session) return;
+    this.sessions.send(session, { type: 'refused', reason: 'deleted' });
+    this.sessions.close(session);
+  }
+
+  #runnerOf(job: SimulatedJob): Registration | undefined {
+    const listed = job.runner_id === null ? undefined : this.#registrations.get(job.runner_id);
+    return listed ?? this.#registrations.dump().registrations.find((registration) => registration.jobId === job.id);
+  }
+
+  #groupName(registration: Registration): string {
+    const group = this.#settings.groups.find((candidate) => candidate.id === registration.groupId && candidate.scope === registration.scope);
+    return group?.name ?? 'Default';
+  }
+}
+
+const holds = (registration: Registration, job: SimulatedJob): boolean => registration.jobId === job.id && job.status !== 'completed';

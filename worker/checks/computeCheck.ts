@@ -1,0 +1,53 @@
+/** Can runners be made where the settings say? */
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import type { KubeConfigSource } from '../../activities/compute/kubernetes/kubeConfig.ts';
+import { oneLine, type HoldfastConfig } from '../settings/config.ts';
+import type { Finding } from './finding.ts';
+
+type ComputeConfig<K> = Extract<HoldfastConfig['compute'], { kind: K }>;
+
+export async function checkCompute({ compute }: HoldfastConfig): Promise<Finding[]> {
+  return compute.kind === 'process' ? [checkStateDir(compute.stateDir)] : await checkCluster(compute);
+}
+
+/** The settings of the worker in the words of the Kubernetes adapter. */
+export function kubeConfigSource({ kubeconfig, context }: ComputeConfig<'kubernetes'>): KubeConfigSource {
+  return { ...(kubeconfig !== undefined && { path: kubeconfig }), ...(context !== undefined && { context }) };
+}
+
+async function checkCluster(compute: ComputeConfig<'kubernetes'>): Promise<Finding[]> {
+  // Loaded where it is needed: the Kubernetes client takes most of a second.
+  const [{ loadKubeConfig }, { namespaceOf }, { checkPermissions }] = await Promise.all([
+    import('../../activities/compute/kubernetes/kubeConfig.ts'),
+    import('../../activities/compute/kubernetes/kubernetesCompute.ts'),
+    import('../../activities/compute/kubernetes/permissions.ts'),
+  ]);
+  const setting = compute.context === undefined ? 'HOLDFAST_KUBECONFIG' : 'HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT';
+  let kubeConfig;
+  try {
+    kubeConfig = loadKubeConfig(kubeConfigSource(compute));
+  } catch (error) {
+    return [{ level: 'error', what: `${setting}: ${oneLine(error)}`, fix: 'set HOLDFAST_KUBECONFIG to a kubeconfig file that has the context, or HOLDFAST_COMPUTE=process to do without a cluster' }];
+  }
+  const server = kubeConfig.getCurrentCluster()?.server ?? '';
+  const namespace = compute.allNamespaces ? undefined : namespaceOf(kubeConfig, compute.namespace);
+  const where = namespace === undefined ? 'all namespaces' : `namespace "${namespace}"`;
+  try {
+    const { user, missing, fix } = await checkPermissions(kubeConfig, namespace);
+    if (fix === undefined) return [{ level: 'ok', what: `Kubernetes at ${server}: ${user} has all permissions in ${where}` }];
+    const list = missing.map(({ verb, resource }) => `${verb} ${resource}`).join(', ');
+    return [{ level: 'error', what: `Kubernetes permissions missing: ${user} may not, in ${where}: ${list}`, fix }];
+  } catch (error) {
+    return [{ level: 'error', what: `${setting}: the Kubernetes API server at ${server} does not answer our questions: ${oneLine(error)}`, fix: 'check that the server runs and that the kubeconfig is the right one' }];
+  }
+}
+
+function checkStateDir(stateDir: string): Finding {
+  try {
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    accessSync(stateDir, constants.R_OK | constants.W_OK | constants.X_OK);
+    return { level: 'ok', what: `state folder ${stateDir}` };
+  } catch (error) {
+    return { level: 'error', what: `HOLDFAST_STATE_DIR: the state folder ${stateDir} cannot be used (${oneLine(error)})`, fix: 'set HOLDFAST_STATE_DIR to a folder that the worker may write to' };
+  }
+}

@@ -1,0 +1,22 @@
+/** Can the secrets of the CI server credentials be read? Whether the server accepts them, its first answer tells. */
+import type { Credentials } from '../../activities/ciServers/credentials.ts';
+import { SecretSource } from '../../activities/ciServers/secretSource.ts';
+import { oneLine } from '../settings/config.ts';
+import type { Finding } from './finding.ts';
+
+/** A secret that is missing is a warning: it may come with the next rotation, and the other credentials work. All missing is an error. */
+export async function checkCredentials(credentials: Credentials): Promise<Finding[]> {
+  const results = await Promise.all(
+    Object.entries(credentials).map(async ([name, credential]): Promise<Finding> => {
+      try {
+        await new SecretSource(name, credential).read();
+        return { level: 'ok', what: `credential "${name}" can be read` };
+      } catch (error) {
+        const [what, fix] = oneLine(error).split(/; (?=put )/);
+        return { level: 'warning', what: what ?? '', fix: fix ?? 'put the secret there' };
+      }
+    }),
+  );
+  const none = results.every((finding) => finding.level !== 'ok');
+  return none ? results.map((finding) => ({ ...finding, level: 'error' })) : results;
+}

@@ -1,0 +1,103 @@
+/** Is the Temporal namespace as Holdfast needs it? */
+import { isGrpcServiceError, type ConnectionLike } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
+import { oneLine } from '../settings/config.ts';
+import type { Finding } from './finding.ts';
+import type { TemporalConfig } from '../settings/temporalConfig.ts';
+
+/** gRPC status codes (https://grpc.io/docs/guides/status-codes). */
+const NOT_FOUND = 5;
+/** temporal.api.enums.v1.IndexedValueType */
+const KEYWORD = 2;
+const TYPE_NAMES = ['Unspecified', 'Text', 'Keyword', 'Int', 'Double', 'Bool', 'Datetime', 'KeywordList'];
+
+const NAMES = Object.values(SEARCH_ATTRIBUTES).map((attribute) => attribute.name);
+
+/** @throws what the connection throws when Temporal is away */
+export async function checkTemporal(connection: ConnectionLike, temporal: TemporalConfig): Promise<Finding[]> {
+  const where = flags(temporal);
+  try {
+    await connection.workflowService.describeNamespace({ namespace: temporal.namespace });
+  } catch (error) {
+    if (!isGrpcServiceError(error) || (error.code as number) !== NOT_FOUND) throw error;
+    const address = where.replace(/ --namespace \S+/, '');
+    return [
+      {
+        level: 'error',
+        what: `TEMPORAL_NAMESPACE: the Temporal server at ${temporal.address} has no namespace "${temporal.namespace}"`,
+        fix: `temporal operator namespace create --namespace ${temporal.namespace} --retention 72h${address}`,
+      },
+    ];
+  }
+  const { serverVersion } = await connection.workflowService.getSystemInfo({});
+  return [
+    { level: 'ok', what: `Temporal namespace "${temporal.namespace}" at ${temporal.address}` },
+    ...(await checkSearchAttributes(connection, temporal)),
+    judgeFairness(serverVersion),
+  ];
+}
+
+/** The first server that hands out activities in turns between fairness keys. */
+const FAIR_SINCE = { major: 1, minor: 29 } as const;
+
+/** Whether calls to a CI server are made in turns between organizations and repositories. No API of the server tells its dynamic config. */
+export function judgeFairness(serverVersion: string): Finding {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(serverVersion)?.map(Number) ?? [];
+  if (major === undefined || minor === undefined) {
+    return { level: 'ok', what: 'Temporal server of an unknown version: make sure that it hands out tasks fairly (dynamic config matching.enableFairness: true; in Temporal Cloud a setting of the namespace)' };
+  }
+  if (major < FAIR_SINCE.major || (major === FAIR_SINCE.major && minor < FAIR_SINCE.minor)) {
+    return {
+      level: 'warning',
+      what: `Temporal server ${serverVersion} cannot take turns: an organization or repository with thousands of runners makes all others of its credential wait`,
+      fix: `upgrade it to ${FAIR_SINCE.major}.${FAIR_SINCE.minor} or newer, and set the dynamic config matching.enableFairness: true`,
+    };
+  }
+  return { level: 'ok', what: `Temporal server ${serverVersion} can take turns between repositories; it does if its dynamic config has matching.enableFairness: true, which it cannot be asked` };
+}
+
+async function checkSearchAttributes(connection: ConnectionLike, temporal: TemporalConfig): Promise<Finding[]> {
+  let registered: Record<string, number>;
+  try {
+    const answer = await connection.operatorService.listSearchAttributes({ namespace: temporal.namespace });
+    registered = { ...answer.customAttributes };
+  } catch (error) {
+    // Temporal Cloud has no operator service, and a server may deny it.
+    return [
+      {
+        level: 'warning',
+        what: `the search attributes of namespace "${temporal.namespace}" cannot be listed (${oneLine(error).slice(0, 160)})`,
+        fix: `make sure that these exist, of type Keyword: ${NAMES.join(', ')}`,
+      },
+    ];
+  }
+  return judgeSearchAttributes(registered, flags(temporal));
+}
+
+/**
+ * @param registered - type number (temporal.api.enums.v1.IndexedValueType) by name
+ * @param where - flags for the Temporal CLI, with a leading space, or nothing
+ */
+export function judgeSearchAttributes(registered: Readonly<Record<string, number>>, where: string): Finding[] {
+  const missing = NAMES.filter((name) => registered[name] === undefined);
+  const wrong = NAMES.filter((name) => registered[name] !== undefined && registered[name] !== KEYWORD);
+  const findings: Finding[] = wrong.map((name) => ({
+    level: 'error',
+    what: `Temporal search attribute ${name} has the type ${TYPE_NAMES[registered[name] ?? 0] ?? String(registered[name])}, not Keyword`,
+    fix: `use another namespace (TEMPORAL_NAMESPACE), or: temporal operator search-attribute remove --name ${name}${where}`,
+  }));
+  if (missing.length > 0) {
+    findings.push({
+      level: 'error',
+      what: `Temporal search attribute${missing.length > 1 ? 's' : ''} missing: ${missing.join(', ')}`,
+      fix: `temporal operator search-attribute create ${missing.map((name) => `--name ${name} --type Keyword`).join(' ')}${where}`,
+    });
+  }
+  return findings.length > 0 ? findings : [{ level: 'ok', what: `Temporal search attributes ${NAMES.join(', ')}` }];
+}
+
+/** What the Temporal CLI must be told to go where the worker goes; nothing where its defaults do. */
+function flags({ address, namespace }: TemporalConfig): string {
+  const isDefault = address === 'localhost:7233' || address === '127.0.0.1:7233';
+  return `${isDefault ? '' : ` --address ${address}`}${namespace === 'default' ? '' : ` --namespace ${namespace}`}`;
+}

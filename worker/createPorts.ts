@@ -1,0 +1,62 @@
+/** Builds, from the configuration, what the activities work with. */
+import { createCiServers } from '../activities/ciServers/index.ts';
+import { createProcessCompute } from '../activities/compute/process/processCompute.ts';
+import type { CiServers, Compute, PodLogs } from '../activities/ports.ts';
+import type { Logger } from 'pino';
+import { ciQueuesOf } from './settings/ciQueues.ts';
+import { kubeConfigSource } from './checks/computeCheck.ts';
+import type { CiQueue } from './companions.ts';
+import type { HoldfastConfig } from './settings/config.ts';
+import type { Metrics } from './metrics.ts';
+import { createPodLogs } from './podLogs.ts';
+import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
+
+export interface Ports {
+  readonly compute: Compute;
+  readonly ciServers: CiServers;
+  readonly timeoutPolicy: TimeoutPolicy;
+  readonly podLogs?: PodLogs;
+  readonly ciQueues: readonly CiQueue[];
+  close(): Promise<void>;
+}
+
+export interface PortsOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export async function createPorts(config: HoldfastConfig, { logger, metrics }: PortsOptions): Promise<Ports> {
+  const { compute, close } = await createCompute(config, logger.child({ component: 'compute' }), metrics);
+  const ciServers = createCiServers(config.credentials, { logger: logger.child({ component: 'ci' }), onRequest: metrics.ciRequest });
+  return {
+    compute,
+    ciServers,
+    timeoutPolicy: config.timeouts,
+    ...(config.podLogs && { podLogs: createPodLogs(config.podLogs, logger.child({ component: 'podLogs' })) }),
+    ciQueues: ciQueuesOf(config.credentials),
+    async close() {
+      await Promise.all([ciServers.close(), close?.()]);
+    },
+  };
+}
+
+async function createCompute({ compute, installation }: HoldfastConfig, logger: Logger, metrics: Metrics): Promise<{ compute: Compute; close?: () => Promise<void> }> {
+  if (compute.kind === 'process') {
+    return { compute: createProcessCompute({ stateDir: compute.stateDir, logger, ...(compute.command && { command: compute.command }) }) };
+  }
+  // Loaded where it is needed: the Kubernetes client takes most of a second.
+  const [{ createKubernetesCompute }, { loadKubeConfig }] = await Promise.all([
+    import('../activities/compute/kubernetes/kubernetesCompute.ts'),
+    import('../activities/compute/kubernetes/kubeConfig.ts'),
+  ]);
+  const kubernetes = createKubernetesCompute({
+    kubeConfig: loadKubeConfig(kubeConfigSource(compute)),
+    ...(compute.namespace !== undefined && { namespace: compute.namespace }),
+    allNamespaces: compute.allNamespaces,
+    installation,
+    pod: { image: compute.image, ...(compute.command && { command: compute.command }), ...(compute.supervisorImage !== undefined && { supervisor: { image: compute.supervisorImage } }) },
+    logger,
+    onRequest: metrics.kubernetesRequest,
+  });
+  return { compute: kubernetes, close: async () => await kubernetes.close() };
+}

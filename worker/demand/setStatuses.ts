@@ -1,0 +1,66 @@
+/** What all sets say of themselves, for the metrics: asked at a scrape, remembered for a while, never in the scrape's way. */
+import type { Logger } from 'pino';
+import { inTurns } from '../../activities/inTurns.ts';
+import type { RunnerSetStatus } from '../../core/contract/index.ts';
+import type { DemandSets } from './coveringSets.ts';
+import { SparseLog } from '../sparseLog.ts';
+
+/** How old an answer may be. */
+const AGE_MS = 10_000;
+/** From this age on it is not shown any more: Temporal, or its worker, has been away for too long. */
+const STALE_MS = 60_000;
+/** A scrape does not wait longer (Prometheus gives up after 10 s); what is there by then is shown, the rest comes with the next one. */
+const SCRAPE_WAIT_MS = 4_000;
+/** More sets than this are not asked. */
+const MAX_SETS = 200;
+const QUERIES_AT_ONCE = 10;
+
+export class DemandStatuses {
+  readonly #sets: DemandSets;
+  readonly #logger: Pick<Logger, 'warn'>;
+  readonly #log = new SparseLog();
+  #known: readonly RunnerSetStatus[] = [];
+  #at = -Infinity;
+  #flight: Promise<void> | undefined;
+
+  constructor(sets: DemandSets, logger: Pick<Logger, 'warn'>) {
+    this.#sets = sets;
+    this.#logger = logger;
+  }
+
+  /** A set that does not answer is not among them: a gap in a graph is better than a number that is none. Never throws. */
+  async now(): Promise<readonly RunnerSetStatus[]> {
+    if (performance.now() - this.#at > AGE_MS) {
+      this.#flight ??= this.#ask().finally(() => (this.#flight = undefined));
+      const timeout = new AbortController();
+      const wait = new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, SCRAPE_WAIT_MS);
+        timeout.signal.addEventListener('abort', () => clearTimeout(timer));
+      });
+      await Promise.race([this.#flight, wait]);
+      timeout.abort();
+    }
+    return performance.now() - this.#at > STALE_MS ? [] : this.#known;
+  }
+
+  async #ask(): Promise<void> {
+    const found: RunnerSetStatus[] = [];
+    try {
+      const { sets, unknown } = await this.#sets.list(AGE_MS);
+      const ids = [...sets.map(({ workflowId }) => workflowId), ...unknown].slice(0, MAX_SETS);
+      await inTurns(QUERIES_AT_ONCE, ids, async (id) => {
+        const status = await this.#sets.status(id).catch((error: unknown) => this.#complain(error));
+        if (status) found.push(status);
+      });
+    } catch (error) {
+      this.#complain(error);
+      return;
+    }
+    this.#known = found;
+    this.#at = performance.now();
+  }
+
+  #complain(error: unknown): undefined {
+    this.#log.line('status', (leftOut) => this.#logger.warn({ err: error, leftOut }, 'the status of runner sets is missing in /metrics'));
+  }
+}

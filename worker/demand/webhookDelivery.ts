@@ -1,0 +1,106 @@
+/** What a delivery of GitHub's webhook says about a job, in the words of the workflows. Its content is untrusted, signature or not. */
+import { z } from 'zod';
+import type { CiEvent, JobEvent } from '../../core/contract/index.ts';
+
+/** What a delivery asks for. */
+export type Delivery =
+  | { readonly kind: 'job'; readonly news: JobNews }
+  | { readonly kind: 'ignored'; readonly why: 'other_event' | 'other_action' }
+  | { readonly kind: 'malformed' };
+
+/** One event of one job, for the set that has to serve it and for the runner that runs it. */
+export interface JobNews {
+  readonly event: JobEvent;
+  /** Slug of the enterprise that the repository's owner belongs to. */
+  readonly enterprise?: string;
+  /** The runner, where it may be one of ours. */
+  readonly runner?: { readonly name: string; readonly event: CiEvent };
+  /** From queued to started, in ms; with `in_progress`. */
+  readonly startupMs?: number;
+  /** From started to completed, in ms; with `completed`, where a runner ran it. */
+  readonly executionMs?: number;
+}
+
+/** Whatever a repository's author can write is cut to a size that is fit for a history. */
+const short = (max: number) => z.string().transform((value) => value.slice(0, max));
+/** Unset times are null, absent, or (Gitea) the year 1970. */
+const time = z
+  .unknown()
+  .transform((value) => {
+    const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+    return ms > 0 ? ms : undefined;
+  })
+  .optional();
+const workflowJobEvent = z.object({
+  action: z.string(),
+  workflow_job: z.object({
+    id: z.int().positive(),
+    run_attempt: z.int().positive().nullish(),
+    name: short(200).nullish(),
+    labels: z.array(z.string()).nullish(),
+    runner_id: z.int().nonnegative().nullish(),
+    runner_name: z.string().nullish(),
+    conclusion: short(40).nullish(),
+    created_at: time,
+    started_at: time,
+    completed_at: time,
+  }),
+  repository: z.object({ full_name: z.string().regex(/^[\w.-]{1,100}\/[\w.-]{1,100}$/) }),
+  enterprise: z.object({ slug: short(100) }).nullish(),
+});
+type Job = z.output<typeof workflowJobEvent>['workflow_job'];
+
+const ACTIONS = ['queued', 'in_progress', 'completed'] as const satisfies readonly CiEvent['action'][];
+type Action = (typeof ACTIONS)[number];
+/** Every name that Holdfast gives a runner; another one is no runner of ours, and must not get into a query. */
+const OUR_RUNNER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+
+/**
+ * Reads a delivery whose signature was good.
+ * @param nowMs - stands for a time that the event should have and has not
+ */
+export function readDelivery(eventName: string, body: unknown, nowMs: number): Delivery {
+  if (eventName !== 'workflow_job') return { kind: 'ignored', why: 'other_event' };
+  const parsed = workflowJobEvent.safeParse(body);
+  if (!parsed.success) return { kind: 'malformed' };
+  const { workflow_job: job, repository, enterprise } = parsed.data;
+  const action = ACTIONS.find((known) => known === parsed.data.action);
+  if (action === undefined) return { kind: 'ignored', why: 'other_action' };
+  const name = job.runner_name ?? '';
+  const runner = OUR_RUNNER_NAME.test(name) ? { name, event: runnerEvent(action, job, name) } : undefined;
+  const news: JobNews = {
+    event: jobEvent(action, job, repository.full_name, nowMs),
+    ...(enterprise && { enterprise: enterprise.slug }),
+    ...(runner && { runner }),
+    ...durations(action, job),
+  };
+  return { kind: 'job', news };
+}
+
+function jobEvent(action: Action, job: Job, repository: string, nowMs: number): JobEvent {
+  const at = { queued: job.created_at, in_progress: job.started_at, completed: job.completed_at }[action];
+  return {
+    action,
+    jobId: job.id,
+    runAttempt: job.run_attempt ?? 1,
+    repository,
+    labels: job.labels ?? [],
+    at: at ?? nowMs,
+    ...(job.runner_name && { runnerName: job.runner_name.slice(0, 100) }),
+    ...(job.conclusion && { conclusion: job.conclusion }),
+  };
+}
+
+function runnerEvent(action: Action, job: Job, runnerName: string): CiEvent {
+  const event: CiEvent = { action, jobId: job.id, runnerName };
+  if (job.runner_id) event.runnerId = job.runner_id; // GitHub says null or 0 until a runner is assigned
+  if (job.name) event.jobName = job.name;
+  if (job.conclusion) event.conclusion = job.conclusion;
+  return event;
+}
+
+function durations(action: Action, { created_at: queued, started_at: started, completed_at: completed, runner_id: runner }: Job): Pick<JobNews, 'startupMs' | 'executionMs'> {
+  if (action === 'in_progress' && queued !== undefined && started !== undefined) return { startupMs: Math.max(0, started - queued) };
+  if (action === 'completed' && runner && started !== undefined && completed !== undefined) return { executionMs: Math.max(0, completed - started) };
+  return {};
+}

@@ -1,0 +1,18 @@
+/** From credentials to the task queues that their calls run on. */
+import { pointsPerMinute, type Credentials } from '../../activities/ciServers/credentials.ts';
+import type { CiQueue } from '../companions.ts';
+
+/** A write costs 5 of GitHub's points, and nearly all that runners ask for are writes. */
+const POINTS_PER_WRITE = 5;
+
+/**
+ * The task queue of each credential is limited to the pace that its server allows, over all workers: a scale-up of thousands becomes
+ * a queue, not errors. Never more than 90 at once in one process: GitHub refuses the 101st request.
+ */
+export function ciQueuesOf(credentials: Credentials): CiQueue[] {
+  return Object.entries(credentials).map(([name, credential]) => {
+    const points = pointsPerMinute(credential);
+    const queue = { credential: name, concurrency: Math.min(90, credential.maxInFlight) };
+    return points === undefined ? queue : { ...queue, maxPerSecond: points / POINTS_PER_WRITE / 60 };
+  });
+}

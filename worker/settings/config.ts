@@ -1,0 +1,198 @@
+/** From the environment to one checked configuration: every error at once, each naming the setting, what is wrong and the fix. */
+import { readFileSync } from 'node:fs';
+import type { Credentials } from '../../activities/ciServers/credentials.ts';
+import { defaultStateDir } from '../../activities/compute/process/podFolder.ts';
+import { ConfigError, type ConfigProblem } from './configError.ts';
+import { readCredentials } from './credentialSettings.ts';
+import type { PodLogSettings } from '../podLogs.ts';
+import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from './runnerImage.ts';
+import { settings, type SettingName, type Settings } from './settings.ts';
+import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
+import { readTimeouts } from './timeoutSettings.ts';
+import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The worker's configuration. Durations in ms. */
+export interface HoldfastConfig {
+  readonly temporal: TemporalConfig;
+  readonly taskQueue: string;
+  readonly installation: string;
+  readonly compute:
+    | {
+        readonly kind: 'kubernetes';
+        readonly namespace: string | undefined;
+        readonly allNamespaces: boolean;
+        readonly kubeconfig: string | undefined;
+        readonly context: string | undefined;
+        readonly image: string;
+        readonly command: readonly string[] | undefined;
+        readonly supervisorImage: string | undefined;
+      }
+    | { readonly kind: 'process'; readonly stateDir: string; readonly command: readonly string[] | undefined };
+  readonly credentials: Credentials;
+  readonly timeouts: TimeoutPolicy;
+  /** `undefined`: no log is kept. */
+  readonly podLogs: PodLogSettings | undefined;
+  readonly http: { readonly host: string; readonly port: number };
+  /** Gives the webhook secrets of now, newest first; `undefined`: no webhook. */
+  readonly webhookSecrets: (() => readonly string[]) | undefined;
+  /** 0: never. */
+  readonly redeliveryIntervalMs: number;
+  readonly shutdownGraceMs: number;
+  readonly shutdownForceMs: number;
+  readonly connectTimeoutMs: number;
+  readonly maxCachedWorkflows: number;
+  readonly maxWorkflowTasks: number;
+  readonly maxActivities: number;
+  readonly workflowStacks: boolean;
+  readonly log: { readonly level: string; readonly format: 'json' | 'text' };
+  readonly versioning: { readonly deploymentName: string; readonly buildId: string } | undefined;
+  /** Settings that look like a slip of the pen: not wrong enough to refuse to start. */
+  readonly warnings: readonly ConfigProblem[];
+}
+
+/**
+ * Reads the configuration.
+ * @throws ConfigError with every problem found
+ */
+export function loadConfig(env: Env = process.env): HoldfastConfig {
+  const set: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && value.trim() !== '') set[name] = value;
+  }
+  const problems: ConfigProblem[] = [];
+  const attempt = <T>(setting: string, read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      problems.push({ setting, message: oneLine(error) });
+      return undefined;
+    }
+  };
+
+  const parsed = settings.safeParse(set);
+  for (const issue of parsed.error?.issues ?? []) problems.push({ setting: issue.path.join('.'), message: issue.message });
+  problems.push(...contradictions(set, parsed.data));
+  const temporal = attempt('TEMPORAL_*', () => loadTemporalConfig(set));
+  const secrets = attempt('HOLDFAST_WEBHOOK_SECRET_FILE', () => webhookSecrets(set));
+  const credentials = readCredentials(set, problems);
+  const timeouts = readTimeouts(set, problems);
+  const warnings = unknownSettings(set);
+  // What is missing may be there under a misspelt name.
+  if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError([...problems, ...warnings]);
+  return assemble(parsed.data, { temporal, secrets, credentials, timeouts, warnings, set });
+}
+
+interface Read {
+  readonly temporal: TemporalConfig;
+  readonly secrets: (() => readonly string[]) | undefined;
+  readonly credentials: Credentials;
+  readonly timeouts: TimeoutPolicy;
+  readonly warnings: readonly ConfigProblem[];
+  readonly set: Env;
+}
+
+function assemble(s: Settings, read: Read): HoldfastConfig {
+  return {
+    temporal: read.temporal,
+    taskQueue: s.HOLDFAST_TASK_QUEUE,
+    installation: s.HOLDFAST_INSTALLATION,
+    compute:
+      s.HOLDFAST_COMPUTE === 'kubernetes'
+        ? {
+            kind: 'kubernetes',
+            namespace: s.HOLDFAST_KUBERNETES_NAMESPACE,
+            allNamespaces: s.HOLDFAST_ALL_NAMESPACES === 'true',
+            kubeconfig: s.HOLDFAST_KUBECONFIG,
+            context: s.HOLDFAST_KUBE_CONTEXT,
+            image: s.HOLDFAST_RUNNER_IMAGE,
+            command: s.HOLDFAST_RUNNER_COMMAND ?? (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
+            supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
+          }
+        : { kind: 'process', stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set), command: s.HOLDFAST_RUNNER_COMMAND },
+    credentials: read.credentials,
+    timeouts: read.timeouts,
+    podLogs: s.HOLDFAST_POD_LOGS === 'off' ? undefined : { to: s.HOLDFAST_POD_LOGS === 'log' ? 'log' : { folder: s.HOLDFAST_POD_LOGS }, maxBytes: s.HOLDFAST_POD_LOG_BYTES },
+    http: s.HOLDFAST_HTTP_ADDRESS,
+    webhookSecrets: read.secrets,
+    redeliveryIntervalMs: s.HOLDFAST_REDELIVERY_INTERVAL,
+    shutdownGraceMs: s.HOLDFAST_SHUTDOWN_GRACE,
+    shutdownForceMs: s.HOLDFAST_SHUTDOWN_FORCE,
+    connectTimeoutMs: s.HOLDFAST_CONNECT_TIMEOUT,
+    maxCachedWorkflows: s.HOLDFAST_MAX_CACHED_WORKFLOWS,
+    maxWorkflowTasks: s.HOLDFAST_MAX_WORKFLOW_TASKS,
+    maxActivities: s.HOLDFAST_MAX_ACTIVITIES,
+    workflowStacks: s.HOLDFAST_WORKFLOW_STACKS === 'true',
+    log: { level: s.HOLDFAST_LOG_LEVEL, format: s.HOLDFAST_LOG_FORMAT },
+    versioning:
+      s.TEMPORAL_DEPLOYMENT_NAME !== undefined && s.TEMPORAL_WORKER_BUILD_ID !== undefined
+        ? { deploymentName: s.TEMPORAL_DEPLOYMENT_NAME, buildId: s.TEMPORAL_WORKER_BUILD_ID }
+        : undefined,
+    warnings: read.warnings,
+  };
+}
+
+/** Settings that are right each by itself and wrong together. */
+function contradictions(set: Env, parsed: Settings | undefined): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const either: [SettingName, SettingName][] = [
+    ['HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE'],
+    ['HOLDFAST_CREDENTIALS', 'HOLDFAST_CREDENTIALS_FILE'],
+    ['HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE'],
+    ['HOLDFAST_TIMEOUTS', 'HOLDFAST_TIMEOUTS_FILE'],
+  ];
+  for (const [one, other] of either) {
+    if (set[one] !== undefined && set[other] !== undefined) problems.push({ setting: one, message: `${other} is set too: keep one of the two` });
+  }
+  const versioning: [SettingName, SettingName] = ['TEMPORAL_DEPLOYMENT_NAME', 'TEMPORAL_WORKER_BUILD_ID'];
+  for (const [one, other] of [versioning, versioning.toReversed() as typeof versioning]) {
+    if (set[one] !== undefined && set[other] === undefined) problems.push({ setting: other, message: `is missing while ${one} is set: set both, or neither` });
+  }
+  if (parsed && !/^(log|off|\/.+)$/.test(parsed.HOLDFAST_POD_LOGS)) {
+    problems.push({ setting: 'HOLDFAST_POD_LOGS', message: 'is neither log nor off nor an absolute path: write for example /var/log/holdfast' });
+  }
+  if (parsed && parsed.HOLDFAST_SHUTDOWN_FORCE < parsed.HOLDFAST_SHUTDOWN_GRACE) {
+    problems.push({ setting: 'HOLDFAST_SHUTDOWN_FORCE', message: 'is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long' });
+  }
+  return problems;
+}
+
+/** Kubernetes puts `<SERVICE>_SERVICE_HOST`, `<SERVICE>_PORT_8080_TCP` and the like into every pod for each Service of its namespace. */
+const SERVICE_LINK = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
+/** What the supervisor, the lab and the command-line tool read. */
+const NOT_THE_WORKERS = /^HOLDFAST_(STOP_REASON$|POD_UID$|TEMPORAL_UI$|REQUIRE$|LAB_|TEST_|DEMO_|BENCH_|CACHE)/;
+
+function unknownSettings(set: Env): ConfigProblem[] {
+  return Object.keys(set)
+    .filter((name) => name.startsWith('HOLDFAST_') && !(name in settings.shape) && !SERVICE_LINK.test(name) && !NOT_THE_WORKERS.test(name))
+    .map((setting) => ({ setting, message: 'is no setting of the worker: check its spelling against docs/configuration.md' }));
+}
+
+function webhookSecrets(set: Env): (() => readonly string[]) | undefined {
+  const inline = set['HOLDFAST_WEBHOOK_SECRET'];
+  if (inline !== undefined) return () => [inline];
+  const file = set['HOLDFAST_WEBHOOK_SECRET_FILE'];
+  if (file === undefined) return undefined;
+  const read = (): string[] => {
+    const secrets = readText(file).split('\n').map((line) => line.trim()).filter((line) => line !== '');
+    if (secrets.length === 0) throw new Error(`${file} is empty: put the webhook's secret into it`);
+    return secrets;
+  };
+  read(); // a missing file is an error of now, not of the first delivery
+  return read;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`, { cause: error });
+  }
+}
+
+/** The message of an error on one line. */
+export function oneLine(error: unknown): string {
+  const message = (error as { message?: unknown } | undefined)?.message;
+  return (typeof message === 'string' ? message : String(error)).replaceAll(/\s*\n\s*/g, ' ');
+}

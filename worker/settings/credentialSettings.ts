@@ -1,0 +1,77 @@
+/** The credentials among the settings: the shorthand for one GitHub token, inline JSON, or a file. */
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { CredentialsError, parseCredentials, type Credentials } from '../../activities/ciServers/credentials.ts';
+import { parseJson } from './settingTypes.ts';
+import type { ConfigProblem } from './configError.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads all credentials. They hold no secret, only where each secret is.
+ * @param problems - gets an entry for everything that is wrong; the result is then incomplete
+ */
+export function readCredentials(set: Env, problems: ConfigProblem[]): Credentials {
+  const given = givenCredentials(set, problems);
+  const short = shorthand(set);
+  if (given === undefined) return {};
+  if (short && 'default' in given) {
+    problems.push({ setting: short.setting, message: 'makes the credential "default", and HOLDFAST_CREDENTIALS or its file has one of that name too: remove one of the two' });
+  }
+  const all = short ? { ...given, default: short.credential } : given;
+  if (Object.keys(all).length === 0) {
+    problems.push({
+      setting: 'HOLDFAST_GITHUB_TOKEN_FILE',
+      message: 'no credential for a CI server is configured: set it to the path of a file with a GitHub token, or set HOLDFAST_GITHUB_TOKEN, HOLDFAST_CREDENTIALS or HOLDFAST_CREDENTIALS_FILE',
+    });
+    return {};
+  }
+  try {
+    return parseCredentials(all);
+  } catch (error) {
+    if (!(error instanceof CredentialsError)) throw error;
+    const setting = set['HOLDFAST_CREDENTIALS_FILE'] !== undefined ? 'HOLDFAST_CREDENTIALS_FILE' : 'HOLDFAST_CREDENTIALS';
+    for (const problem of error.problems) {
+      const ofShorthand = short !== undefined && problem.startsWith('credentials.default');
+      problems.push({ setting: ofShorthand ? short.setting : setting, message: problem });
+    }
+    return {};
+  }
+}
+
+function shorthand(set: Env): { setting: string; credential: object } | undefined {
+  const server = set['HOLDFAST_GITHUB_URL'] === undefined ? {} : { apiUrl: set['HOLDFAST_GITHUB_URL'] };
+  if (set['HOLDFAST_GITHUB_TOKEN_FILE'] !== undefined) {
+    return { setting: 'HOLDFAST_GITHUB_TOKEN_FILE', credential: { type: 'pat', tokenFile: set['HOLDFAST_GITHUB_TOKEN_FILE'], ...server } };
+  }
+  if (set['HOLDFAST_GITHUB_TOKEN'] !== undefined) {
+    return { setting: 'HOLDFAST_GITHUB_TOKEN', credential: { type: 'pat', tokenEnv: 'HOLDFAST_GITHUB_TOKEN', ...server } };
+  }
+  return undefined;
+}
+
+/** `undefined`: unusable, and reported. */
+function givenCredentials(set: Env, problems: ConfigProblem[]): Record<string, unknown> | undefined {
+  const inline = set['HOLDFAST_CREDENTIALS'];
+  const file = set['HOLDFAST_CREDENTIALS_FILE'];
+  const setting = inline !== undefined ? 'HOLDFAST_CREDENTIALS' : 'HOLDFAST_CREDENTIALS_FILE';
+  const refuse = (message: string): undefined => {
+    problems.push({ setting, message });
+    return undefined;
+  };
+  let value: unknown = {};
+  if (inline !== undefined) {
+    value = parseJson(inline);
+    // The text is not repeated: somebody may have put a secret into it.
+    if (value === undefined) return refuse('is not JSON: write for example {"default":{"type":"pat","tokenFile":"/etc/holdfast/token"}}');
+  } else if (file !== undefined) {
+    try {
+      value = parse(readFileSync(file, 'utf8'), { prettyErrors: false });
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      return refuse(code?.startsWith('E') === true ? `cannot read ${file} (${code}): check the path and its permissions` : `${file} is neither YAML nor JSON: check its syntax`);
+    }
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse('is not an object from credential names to credentials');
+  return value as Record<string, unknown>;
+}

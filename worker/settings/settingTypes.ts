@@ -1,0 +1,84 @@
+/** The kinds of values that settings have. Each refuses a bad value with what is wrong and how to write it right, on one line. */
+import { z } from 'zod';
+import { parseDuration } from '../../core/domain/duration.ts';
+
+const quote = (value: string): string => JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+
+function parsed<T>(parse: (text: string) => T | undefined, wrong: (text: string) => string): z.ZodPipe<z.ZodString, z.ZodTransform<T, string>> {
+  return z.string().transform((text, context): T => {
+    const value = parse(text);
+    if (value !== undefined) return value;
+    context.addIssue({ code: 'custom', message: wrong(text) });
+    return z.NEVER;
+  });
+}
+
+/** Text, taken as it is. */
+export const text = z.string();
+
+/** A duration such as `30s`, `10m`, `1h30m`; becomes ms. */
+export const duration = parsed(
+  (value) => parseDuration(value),
+  (value) => `${quote(value)} is not a duration: write for example 30s, 10m or 1h30m`,
+);
+
+/** A whole number from `min` to `max`. */
+export const whole = (min: number, max: number) =>
+  parsed(
+    (value) => (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max ? Number(value) : undefined),
+    (value) => `${quote(value)} is not a whole number from ${min} to ${max}`,
+  );
+
+/** One of a few words. */
+export const oneOf = <const W extends readonly [string, ...string[]]>(...words: W) =>
+  parsed(
+    (value) => words.find((word): word is W[number] => word === value),
+    (value) => `${quote(value)} is not one of ${words.join(', ')}`,
+  );
+
+/** A DNS-1123 label (RFC 1123), as Kubernetes wants names of namespaces and values of labels. */
+export const dnsLabel = parsed(
+  (value) => (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(value) ? value : undefined),
+  (value) => `${quote(value)} is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end`,
+);
+
+/** `host:port`, `[::]:port`, or a port alone (all interfaces). Port 0: any free one. */
+export const listenAddress = parsed(
+  (value) => {
+    const match = /^(?:(?:\[([0-9a-fA-F:]+)\]|([^:[\]\s]+)):)?(\d{1,5})$/.exec(value);
+    const port = Number(match?.[3]);
+    return match && port <= 65_535 ? { host: match[1] ?? match[2] ?? '0.0.0.0', port } : undefined;
+  },
+  (value) => `${quote(value)} is not an address to listen on: write for example 0.0.0.0:8080 or [::]:8080`,
+);
+
+/** An http or https address; a trailing slash is dropped. */
+export const httpUrl = parsed(
+  (value) => {
+    const url = URL.parse(value);
+    return url && /^https?:$/.test(url.protocol) && url.username === '' ? value.replace(/\/+$/, '') : undefined;
+  },
+  (value) => `${quote(value)} is not a web address: write for example https://github.example.com/api/v3, without user name or password`,
+);
+
+/** A command: a JSON array of strings, or words separated by spaces (no quoting: with spaces in a word, write the array). */
+export const command = parsed(
+  (value) => {
+    if (!value.trimStart().startsWith('[')) {
+      const words = value.split(/\s+/).filter((word) => word !== '');
+      return words.length > 0 ? words : undefined;
+    }
+    const list = z.array(z.string()).min(1).safeParse(parseJson(value));
+    return list.success ? list.data : undefined;
+  },
+  (value) => `${quote(value)} is not a command: write words separated by spaces, or a JSON array such as ["/opt/my runner/run.sh","--once"]`,
+);
+
+/** The value of a JSON text, or `undefined` when it is none. */
+export function parseJson(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return undefined; // the caller reports it with the setting's name
+  }
+}

@@ -1,0 +1,34 @@
+/** The long part of a runner's life: it is online, and waits for its job, or runs it. */
+import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import type { CarriedLife, RunnerLife } from './life.ts';
+import type { RunnerInput } from '../../core/contract/index.ts';
+import { formatDuration } from '../../core/domain/duration.ts';
+
+/** Serves until the runner has ended or somebody wants it gone. A static runner continues as new in between, when the server suggests it. */
+export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
+  const { spec, runner } = life;
+  const over = () => runner.ended !== undefined || life.cancel !== undefined;
+  while (!over()) {
+    const busy = runner.busySince !== undefined;
+    life.enter(busy ? 'Busy' : 'Idle');
+    const deadline = runner.jobDeadline;
+    const timeoutMs = busy ? (deadline ?? Number.NaN) - Date.now() : spec.timeouts.idleMs;
+    life.waitFor(busy ? 'its job to end' : 'a job', timeoutMs === undefined ? undefined : Date.now() + timeoutMs);
+    const changed = () => over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline || mayContinueAsNew(life);
+    // What woke it may be over by now (a job that came and went in one step): it was no timeout all the same.
+    const woken = timeoutMs === undefined ? await always(condition(changed)) : await condition(changed, Math.max(1, timeoutMs), { summary: busy ? 'job timeout' : 'idle timeout' });
+    if (mayContinueAsNew(life)) await continueAsNew<(input: RunnerInput, carried: CarriedLife) => Promise<unknown>>(input, life.carry());
+    if (woken) continue;
+    if (busy) life.requestCancel({ mode: 'stop', reason: `its job ran for ${formatDuration(spec.timeouts.jobMs)}`, by: 'run_timeout' });
+    else life.requestCancel({ mode: 'drain', reason: `it was idle for ${formatDuration(spec.timeouts.idleMs ?? 0)}`, by: 'idle_timeout' });
+  }
+}
+
+async function always(wait: Promise<void>): Promise<true> {
+  await wait;
+  return true;
+}
+
+function mayContinueAsNew({ spec, cancel, runner }: RunnerLife): boolean {
+  return !spec.ephemeral && cancel === undefined && runner.ended === undefined && workflowInfo().continueAsNewSuggested && allHandlersFinished();
+}

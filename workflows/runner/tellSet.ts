@@ -1,0 +1,35 @@
+/** What a runner tells the set it belongs to. A set that is gone, or has no room for the news, costs the runner nothing. */
+import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
+import { runnerEndedSignal, runnerOnlineSignal, setWorkflowId, type RunnerResult, type RunnerEndedNews, type RunnerNews } from '../../core/contract/index.ts';
+import type { RunnerLife } from './life.ts';
+
+/** Once in a life, however often its runner is replaced. */
+export async function tellSetOnline(life: RunnerLife): Promise<void> {
+  const { set } = life.spec;
+  if (set === undefined || life.toldOnline) return;
+  life.toldOnline = true;
+  await tolerate(set, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerOnlineSignal, news(life)));
+}
+
+/** The last thing in a life. */
+export async function tellSetEnded(life: RunnerLife, { outcome, cause }: RunnerResult): Promise<void> {
+  const { runner, spec, cancel } = life;
+  const { set } = spec;
+  if (set === undefined) return;
+  // An ephemeral runner that ended well by itself has had its job, although nothing may have told of it.
+  const ranJob = runner.sawJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
+  const ended: RunnerEndedNews = { ...news(life), outcome, ...(cause === undefined ? {} : { cause }), wasOnline: life.toldOnline || runner.online || ranJob, ranJob };
+  await tolerate(set, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerEndedSignal, ended));
+}
+
+function news({ workflowId, runnerName }: RunnerLife): RunnerNews {
+  return { workflowId, runnerName };
+}
+
+async function tolerate(set: string, tell: () => Promise<void>): Promise<void> {
+  try {
+    await tell();
+  } catch (error) {
+    log.info('The set was not told: it will see for itself, if there is one', { set, why: String(error) });
+  }
+}

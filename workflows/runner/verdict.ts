@@ -1,0 +1,200 @@
+/** What becomes of a life when its runner has ended: the verdict, or another runner. Pure. */
+import type { Cancellation } from '../../core/domain/cancellation.ts';
+import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
+import type { PodView } from '../../core/domain/pod.ts';
+import type { RemovalAnswer } from '../../core/domain/ciServer.ts';
+
+export interface EndFacts {
+  readonly cancel?: Cancellation;
+  /** A deadline or a failed step ended the attempt before the runner did. */
+  readonly failure?: { readonly cause?: RunnerCause; readonly message: string };
+  /** The pod as last seen; absent when there never was one. */
+  readonly pod?: PodView;
+  /** Holdfast itself asked for the pod's deletion. */
+  readonly stoppedByUs: boolean;
+  /** Its registration was removed while it lived: then a runner without a job ends by itself. */
+  readonly removedAlive?: boolean;
+  readonly ephemeral: boolean;
+  /** No CI server's runner, but a command that is its own job. */
+  readonly plainCommand: boolean;
+  /** `onTerm: checkpoint`: exit code 0 says that the work is complete, also of a command that was told to go. */
+  readonly checkpoints: boolean;
+  readonly started: boolean;
+  readonly wasOnline: boolean;
+  readonly sawJob: boolean;
+  /** A job was running at the end, by the runner's own signal or a job event. */
+  readonly ownBusyAtEnd: boolean;
+  /** Its job ended otherwise than in success after the runner had been told to go: the goodbye interrupted it. */
+  readonly jobInterrupted: boolean;
+  /** The CI server's last answer to a removal; `gone`: absent, but an earlier try of ours may have removed it, its answer lost. */
+  readonly removal?: RemovalAnswer | 'gone';
+  readonly onEviction: OnEviction;
+  /** Runners in a row, this one included, whose container never started. */
+  readonly neverStartedInARow: number;
+  /** Runners in a row, this one included, that were lost within ten minutes. */
+  readonly shortLivedInARow: number;
+}
+
+export type EndDecision =
+  | { readonly kind: 'replace'; readonly cause: RunnerCause; readonly afterMs: number; readonly message: string }
+  | { readonly kind: 'end'; readonly outcome: RunnerOutcome; readonly cause?: RunnerCause; readonly message: string };
+
+/** Exit code of GitHub's runner when its version is no longer accepted (ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE=1). */
+export const RUNNER_DEPRECATED_EXIT_CODE = 7;
+/** 128 + SIGKILL. */
+const KILLED_EXIT_CODE = 137;
+const MAX_NEVER_STARTED = 3;
+const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000] as const;
+
+/** The verdict on this runner's end. An unknown final state is never `succeeded`. */
+export function decideEnding(f: EndFacts): EndDecision {
+  if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
+  if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
+  const exit = f.pod?.exit;
+  if (exit?.oomKilled === true) return outOfMemory();
+  if (exit?.record?.reason === 'timeout') return end('aborted', 'The command ran into its timeout.', 'run_timeout');
+  if (f.pod?.reason === 'DeadlineExceeded') return end('aborted', 'The pod ran into its activeDeadlineSeconds.', 'run_timeout');
+  const initFailure = initFailureOf(f);
+  if (initFailure !== undefined) return end('failed', `The runner could not start: ${initFailure}`);
+  const loss = lossOf(f);
+  if (f.plainCommand) return whenCommandEnded(f, loss);
+  if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined)) return end('succeeded', 'The runner did its job and exited with code 0.');
+  return loss === undefined ? whenExited(f) : whenLost(f, loss);
+}
+
+/** An init container that failed by itself ends the pod before its runner starts: the user's own doing, not a loss. */
+function initFailureOf({ pod, started }: EndFacts): string | undefined {
+  if (pod === undefined || started || !pod.ended || pod.gone || pod.terminating || pod.disruption !== undefined) return undefined;
+  return pod.problem?.kind === 'config' ? pod.problem.message : undefined;
+}
+
+/**
+ * After exit code 0: did the job run to its end? A runner that was told to go may exit with 0 in the middle of its job, so then only its
+ * own word counts. Left alone, an ephemeral runner exits with 0 after its job only, and a registration that is gone or still busy
+ * (GitHub needs a moment) says that it had one.
+ */
+function didItsJob(f: EndFacts, lost: boolean): boolean {
+  if (lost) return f.sawJob && !f.ownBusyAtEnd && !f.jobInterrupted && f.removal !== 'busy';
+  return f.sawJob || f.removal === 'absent' || f.removal === 'gone' || f.removal === 'busy';
+}
+
+/** Did the command run to its end? One that was told to go and exits with 0 may have stopped half-way: only the supervisor, or a policy, tells. */
+function isComplete({ pod, checkpoints }: EndFacts, loss: RunnerCause | undefined): boolean {
+  const exit = pod?.exit;
+  if (exit?.code !== 0) return false;
+  if (checkpoints) return true;
+  return exit.record === undefined ? loss === undefined : exit.record.reason === undefined;
+}
+
+function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecision {
+  if (isComplete(f, loss)) return end('succeeded', 'The command exited with code 0.');
+  if (loss !== undefined) return whenLost(f, loss);
+  if (f.pod?.exit?.code === 0) return end('errored', 'The command was stopped from inside its pod, and exited with code 0.', 'agent_lost');
+  return whenExited(f);
+}
+
+/** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; `gone` may be our own doing. */
+function wasBusy(f: EndFacts): boolean {
+  if (f.plainCommand) return f.started;
+  return f.ownBusyAtEnd || f.jobInterrupted || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent');
+}
+
+function whenCancelled(f: EndFacts, cancel: Cancellation): EndDecision {
+  const because = cancel.reason === '' ? '' : `: ${cancel.reason}`;
+  if (cancel.by === 'drain') return whenDrained(f, because);
+  return end('aborted', `The runner was ended (${cancel.by}, ${cancel.mode})${because}.`, cancel.by);
+}
+
+/** Retired in good order, unless something went wrong meanwhile: a job that was lost in a drain is lost all the same. */
+function whenDrained(f: EndFacts, because: string): EndDecision {
+  if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
+  const exit = f.pod?.exit;
+  const loss = lossOf(f);
+  if (exit?.oomKilled === true) return outOfMemory();
+  if (f.removal === 'busy' && !(exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined))) {
+    const cause = loss ?? 'agent_lost';
+    return end('errored', `The runner was lost while it ran a job, in a drain${because} (${cause}).`, cause);
+  }
+  if (f.plainCommand && loss !== undefined && !isComplete(f, loss)) return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
+  // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
+  const leftByItself = f.removedAlive === true && !f.ownBusyAtEnd;
+  if (exit !== undefined && exit.code !== 0 && loss === undefined && !f.stoppedByUs && !leftByItself) return whenExited(f);
+  return end('succeeded', `The runner was drained${because}.`);
+}
+
+function outOfMemory(): EndDecision {
+  return end('failed', 'The runner was killed: out of memory. Raise its memory limit.', 'oom_killed');
+}
+
+function lossOf(f: EndFacts): RunnerCause | undefined {
+  const { pod, stoppedByUs } = f;
+  return pod === undefined || stoppedByUs || commandEndedByItself(f) ? undefined : lossCause(pod);
+}
+
+/** By the supervisor's word nothing had told the command to stop: what befell its pod afterwards took nothing away. Short of memory, a node may kill first and evict then. */
+function commandEndedByItself({ pod, plainCommand }: EndFacts): boolean {
+  const exit = pod?.exit;
+  return plainCommand && exit?.record !== undefined && exit.record.reason === undefined && exit.code !== KILLED_EXIT_CODE;
+}
+
+/** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
+export function lossCause(pod: PodView): RunnerCause | undefined {
+  switch (pod.disruption) {
+    case undefined:
+      break;
+    case 'PreemptionByScheduler':
+    case 'PreemptionByKubeScheduler':
+      return 'preempted';
+    case 'DeletionByTaintManager':
+    case 'DeletionByPodGC':
+      return 'node_lost';
+    case 'TerminationByKubelet':
+      // The kubelet gives this one reason for its evictions, for making room for critical pods, and for the node's shutdown.
+      if (pod.reason === 'Preempting') return 'preempted';
+      return pod.reason === 'Evicted' ? 'evicted' : 'node_shutdown';
+    default:
+      return 'evicted';
+  }
+  if (pod.reason === 'Evicted') return 'evicted';
+  if (pod.reason === 'NodeLost') return 'node_lost';
+  if (pod.reason === 'Shutdown' || pod.reason === 'NodeShutdown' || pod.reason === 'Terminated') return 'node_shutdown';
+  if (pod.reason === 'Preempting') return 'preempted';
+  if (pod.terminating || (pod.gone && pod.exit === undefined)) return 'deleted_externally';
+  return pod.ended && pod.exit === undefined ? 'agent_lost' : undefined;
+}
+
+function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
+  if (!f.started) {
+    if (f.neverStartedInARow > MAX_NEVER_STARTED) {
+      return end('errored', `${f.neverStartedInARow} runners in a row were lost before their container started (${cause}).`, cause);
+    }
+    return replace(cause, f.neverStartedInARow, 'before its container started');
+  }
+  const busy = wasBusy(f);
+  if (busy && f.onEviction === 'fail') return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
+  return replace(cause, f.shortLivedInARow, busy ? 'while it ran a job' : 'while idle', f.onEviction === 'resume');
+}
+
+function replace(cause: RunnerCause, inARow: number, when: string, resumes = false): EndDecision {
+  const afterMs = REPLACE_DELAYS_MS[Math.min(Math.max(inARow, 1), REPLACE_DELAYS_MS.length) - 1] ?? 0;
+  return { kind: 'replace', cause, afterMs, message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt goes on from its saved state' : 'another takes its place'}.` };
+}
+
+function whenExited(f: EndFacts): EndDecision {
+  const exit = f.pod?.exit;
+  if (exit === undefined) return end('errored', 'The runner ended and nothing says how.', 'agent_lost');
+  if (exit.code === RUNNER_DEPRECATED_EXIT_CODE) {
+    return end('errored', 'The CI server no longer accepts this version of the runner (exit code 7): use a newer image.', 'runner_deprecated');
+  }
+  if (!f.wasOnline && !f.plainCommand && exit.record?.reason !== undefined) return end('errored', 'The runner did not come online, and was ended for it by its startup probe.', 'never_registered');
+  if (exit.code !== 0) return end('failed', `The runner exited with code ${exit.code}.${exit.message === undefined ? '' : ` ${exit.message}`}`);
+  if (f.removal === 'busy') return end('errored', 'The runner exited with code 0, but the CI server still has its job running.', 'agent_lost');
+  if (!f.wasOnline) return end('errored', 'The runner exited with code 0 before it was ever online.', 'never_registered');
+  if (f.removal === 'absent') return end('errored', 'The registration was removed from outside, and the runner ended.', 'deleted_externally');
+  if (!f.ephemeral) return end('errored', 'The static runner exited with code 0, which nobody had asked it to.', 'agent_lost');
+  return end('errored', 'The runner exited with code 0 without having run a job.', 'agent_lost');
+}
+
+function end(outcome: RunnerOutcome, message: string, cause?: RunnerCause): EndDecision {
+  return cause === undefined ? { kind: 'end', outcome, message } : { kind: 'end', outcome, cause, message };
+}

@@ -1,0 +1,74 @@
+/**
+ * What is known of one CI job, from events that come late, twice and out of order: the last word is that of the furthest step a job can
+ * have taken, not of the event that arrived last. Keyed by job and attempt; never counted first in, first out.
+ */
+import type { JobEvent } from '../../core/contract/index.ts';
+
+/**
+ * `queued`: waits for a runner. `left`: waits no longer, by a look at the CI server; no event has said yet where it went.
+ * `assigned`: runs on a runner. `done`: over, whatever its conclusion.
+ */
+export type JobState = 'queued' | 'left' | 'assigned' | 'done';
+
+/** One job of one attempt. Times in ms since the epoch. */
+export interface JobRecord {
+  readonly state: JobState;
+  /** When it was queued, or the first thing known of it happened, by the CI server's clock. */
+  readonly since: number;
+  /** When this set last learnt something about it, by the workflow's clock. */
+  readonly seenAt: number;
+  /** The runner it runs or ran on, by its name at the CI server. */
+  readonly runnerName?: string;
+  /** Start of the last look at the CI server that found it queued. */
+  readonly confirmedAt?: number;
+}
+
+const STEP: Readonly<Record<JobState, number>> = { queued: 0, left: 1, assigned: 2, done: 3 };
+const STATE_OF: Readonly<Record<JobEvent['action'], JobState>> = { queued: 'queued', in_progress: 'assigned', completed: 'done' };
+
+/** A job of a workflow run's attempt: a re-run is another job. */
+export function jobKey({ jobId, runAttempt }: Pick<JobEvent, 'jobId' | 'runAttempt'>): string {
+  return `${jobId}/${runAttempt}`;
+}
+
+/**
+ * What is known of a job after an event. The same record when the event says nothing new.
+ * @param job - what is known so far, if anything
+ * @param now - the workflow's clock
+ */
+export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: number): JobRecord {
+  const state = STATE_OF[event.action];
+  const named = event.runnerName === undefined || event.runnerName === '' ? {} : { runnerName: event.runnerName };
+  if (job === undefined) return { state, since: event.at, seenAt: now, ...named };
+  if (STEP[state] > STEP[job.state]) return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
+  // An event that was overtaken may still be the only one to name the runner.
+  if (job.runnerName === undefined && 'runnerName' in named) return { ...job, seenAt: now, ...named };
+  return job;
+}
+
+/**
+ * What is known of a job after a look at the CI server found it queued. The look is older than an event that came meanwhile: what has
+ * gone further since stays.
+ * @param lookedAt - when the look began, by the workflow's clock
+ */
+export function confirmQueued(job: JobRecord | undefined, queuedAt: number, lookedAt: number, now: number): JobRecord {
+  if (job === undefined) return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: lookedAt };
+  if (job.state === 'queued' || (job.state === 'left' && job.seenAt < lookedAt)) return { ...job, state: 'queued', seenAt: now, confirmedAt: lookedAt };
+  return job;
+}
+
+/**
+ * What is known of a job after a look at all jobs of the CI server did not find it: whoever waited has left, and who ran is done.
+ * An event may still say where it went.
+ */
+export function confirmAbsent(job: JobRecord, lookedAt: number, now: number): JobRecord {
+  if (job.seenAt >= lookedAt) return job;
+  if (job.state === 'queued') return { ...without(job, 'confirmedAt'), state: 'left', seenAt: now };
+  if (job.state === 'assigned') return { ...job, state: 'done', seenAt: now };
+  return job;
+}
+
+function without<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
+  const { [key]: _dropped, ...rest } = object;
+  return rest;
+}

@@ -1,0 +1,176 @@
+/** All jobs that a set knows of. Bounded: jobs that are over are forgotten after a time, and in any case when they are many. */
+import type { JobEvent } from '../../core/contract/index.ts';
+import { applyJobEvent, confirmAbsent, confirmQueued, jobKey, type JobRecord, type JobState } from './jobRecord.ts';
+import type { CiJob } from '../../core/domain/ciServer.ts';
+
+/** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
+export interface CarriedJobs {
+  /** key, state, since, seenAt, runner name or "", confirmedAt or 0 */
+  readonly live: readonly (readonly [string, JobState, number, number, string, number])[];
+  /** Keys of jobs that are over, by the minute in which they were. */
+  readonly over: readonly (readonly [number, readonly string[]])[];
+  readonly startedTotal: number;
+  readonly completedTotal: number;
+}
+
+/** A job event later than this is taken for a new job's; the next look at the CI server puts that right. */
+const FORGET_MS = 6 * 3_600_000;
+/** GitHub ends a job that found no runner within 24 hours (https://docs.github.com/actions/reference/limits). */
+const QUEUED_MS = 24 * 3_600_000;
+/** And one that has run for 5 days. */
+const ASSIGNED_MS = 5 * QUEUED_MS;
+/** Jobs that are not over. More than this are not taken in: a look at the CI server finds them when there is room. */
+export const MAX_LIVE_JOBS = 10_000;
+const MAX_OVER_JOBS = 20_000;
+const MINUTE_MS = 60_000;
+/** A CI server's list may not know yet what its webhook has told already. */
+const LIST_LAG_MS = 10_000;
+
+export class SetJobs {
+  readonly #live = new Map<string, JobRecord>();
+  /** Of the live ones, those that are assigned and those that a look found queued: what is asked for after every event must not cost a walk over all. */
+  readonly #assigned = new Map<string, JobRecord>();
+  readonly #confirmed = new Map<string, number>();
+  #queued = 0;
+  /** Key to the time it was over; oldest first. */
+  readonly #over = new Map<string, number>();
+  startedTotal = 0;
+  completedTotal = 0;
+
+  constructor(carried?: CarriedJobs) {
+    if (carried === undefined) return;
+    this.startedTotal = carried.startedTotal;
+    this.completedTotal = carried.completedTotal;
+    for (const [key, state, since, seenAt, runnerName, confirmedAt] of carried.live) {
+      this.#keep(key, { state, since, seenAt, ...(runnerName === '' ? {} : { runnerName }), ...(confirmedAt === 0 ? {} : { confirmedAt }) });
+    }
+    for (const [minute, keys] of carried.over) for (const key of keys) this.#over.set(key, minute * MINUTE_MS);
+  }
+
+  carry(): CarriedJobs {
+    const over = new Map<number, string[]>();
+    for (const [key, at] of this.#over) {
+      const minute = Math.ceil(at / MINUTE_MS);
+      const keys = over.get(minute) ?? [];
+      over.set(minute, keys);
+      keys.push(key);
+    }
+    return {
+      live: [...this.#live].map(([key, { state, since, seenAt, runnerName = '', confirmedAt = 0 }]) => [key, state, since, seenAt, runnerName, confirmedAt]),
+      over: [...over],
+      startedTotal: this.startedTotal,
+      completedTotal: this.completedTotal,
+    };
+  }
+
+  /** Takes an event in. @returns the job as it is now; `undefined` when it was over already, or there are too many */
+  take(event: JobEvent, now: number): JobRecord | undefined {
+    return this.#set(jobKey(event), (job) => applyJobEvent(job, event, now), now);
+  }
+
+  /**
+   * Takes in a look at the CI server.
+   * @param complete - the look left nothing out: what it does not list neither waits nor runs
+   * @param lookedAt - when it began
+   */
+  look({ jobs, complete }: { jobs: readonly CiJob[]; complete: boolean }, lookedAt: number, now: number): void {
+    const listed = new Set<string>();
+    for (const job of jobs) {
+      const key = jobKey({ jobId: job.id, runAttempt: job.runAttempt });
+      listed.add(key);
+      if (job.status === 'queued') this.#set(key, (known) => confirmQueued(known, job.queuedAt, lookedAt, now), now);
+      else this.take({ ...job, action: 'in_progress', jobId: job.id, labels: [], at: job.startedAt ?? job.queuedAt }, now);
+    }
+    if (!complete) return;
+    for (const key of this.#live.keys()) if (!listed.has(key)) this.#set(key, (job) => (job === undefined ? undefined : confirmAbsent(job, lookedAt - LIST_LAG_MS, now)), now);
+  }
+
+  /** A runner has ended: the job that was assigned to it is over, or will never be another's. @returns whether there was one */
+  runnerEnded(isThatRunner: (runnerName: string) => boolean, now: number): boolean {
+    const theirs = [...this.#assigned].filter(([, { runnerName }]) => runnerName !== undefined && isThatRunner(runnerName));
+    for (const [key] of theirs) this.#set(key, (job) => job && { ...job, state: 'done', seenAt: now }, now);
+    return theirs.length > 0;
+  }
+
+  /** @param elsewhere - tells runners that are not of this set: the jobs they run ask for none of its places */
+  count(elsewhere: (runnerName: string) => boolean): { queued: number; assigned: number } {
+    let assigned = 0;
+    for (const { runnerName } of this.#assigned.values()) if (runnerName === undefined || !elsewhere(runnerName)) assigned++;
+    return { queued: this.#queued, assigned };
+  }
+
+  /** Queued jobs that a look begun at this time or later found queued. */
+  confirmedSince(lookedAt: number): number {
+    let confirmed = 0;
+    for (const at of this.#confirmed.values()) if (at >= lookedAt) confirmed++;
+    return confirmed;
+  }
+
+  /** Jobs that have been queued since before this time, by the CI server's clock. */
+  queuedSince(before: number): number {
+    let waiting = 0;
+    for (const job of this.#live.values()) if (job.state === 'queued' && job.since < before) waiting++;
+    return waiting;
+  }
+
+  /** Is a job assigned to this runner? */
+  assignedTo(runnerName: string): boolean {
+    for (const job of this.#assigned.values()) if (job.runnerName === runnerName) return true;
+    return false;
+  }
+
+  /** Names of the runners that jobs are assigned to. */
+  assignedRunners(): ReadonlySet<string | undefined> {
+    return new Set(Array.from(this.#assigned.values(), ({ runnerName }) => runnerName));
+  }
+
+  get size(): { live: number; over: number } {
+    return { live: this.#live.size, over: this.#over.size };
+  }
+
+  /** Forgets what nothing more can be heard of. */
+  forget(now: number): void {
+    for (const [key, at] of this.#over) {
+      if (at > now - FORGET_MS && this.#over.size <= MAX_OVER_JOBS) break;
+      this.#over.delete(key);
+    }
+    for (const [key, { state, seenAt }] of this.#live) {
+      if (seenAt <= now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) this.#drop(key);
+    }
+  }
+
+  #set(key: string, change: (job: JobRecord | undefined) => JobRecord | undefined, now: number): JobRecord | undefined {
+    if (this.#over.has(key)) return undefined;
+    const before = this.#live.get(key);
+    const after = change(before);
+    if (after === undefined || after === before) return after;
+    if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_LIVE_JOBS) return undefined;
+    if (after.state === 'assigned' && before?.state !== 'assigned') this.startedTotal++;
+    if (after.state !== 'done') {
+      this.#keep(key, after);
+      return after;
+    }
+    // A job that ran, told by its completion alone: it has started, too.
+    if (before?.state !== 'assigned' && after.runnerName !== undefined) this.startedTotal++;
+    this.completedTotal++;
+    this.#drop(key);
+    this.#over.set(key, now);
+    if (this.#over.size > MAX_OVER_JOBS) this.forget(now);
+    return after;
+  }
+
+  #keep(key: string, job: JobRecord): void {
+    this.#drop(key);
+    this.#live.set(key, job);
+    if (job.state === 'queued') this.#queued++;
+    if (job.state === 'queued' && job.confirmedAt !== undefined) this.#confirmed.set(key, job.confirmedAt);
+    if (job.state === 'assigned') this.#assigned.set(key, job);
+  }
+
+  #drop(key: string): void {
+    if (this.#live.get(key)?.state === 'queued') this.#queued--;
+    this.#live.delete(key);
+    this.#confirmed.delete(key);
+    this.#assigned.delete(key);
+  }
+}

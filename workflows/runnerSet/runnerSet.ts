@@ -1,0 +1,41 @@
+import { CancelledFailure, CancellationScope, setWorkflowOptions, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { SEARCH_ATTRIBUTES, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { RunningSet } from './reconcile.ts';
+import { setAdmission } from './calls.ts';
+import { listen } from './handlers.ts';
+import { SetState, type CarriedSet } from './state.ts';
+
+/**
+ * Keeps a number of runners alive from one template: `replicas`, or as many as the demand of jobs asks for. Their lives are their own
+ * workflows'; a set decides only how many there are, of which template, and which are drained.
+ * Ends after the update `drain`, or plain cancellation, when the last of its runners has left.
+ * @param input - checked in the first step
+ * @param carried - state of the run before, when this one continues it
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ */
+export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Promise<RunnerSetStatus> {
+  const { state, now } = carried === undefined ? await begin(input) : { state: SetState.restore(carried), now: carried.facts.at };
+  const set = new RunningSet(state, now);
+  listen(set);
+  let cancelRequested = false;
+  void CancellationScope.current().cancelRequested.catch(() => {
+    cancelRequested = true;
+    set.change(() => state.end('the workflow was cancelled', true));
+  });
+  await CancellationScope.nonCancellable(async () => await set.run(input));
+  if (cancelRequested) throw new CancelledFailure(`The set ${state.facts.spec.name} was cancelled, and its runners have left.`);
+  return set.status();
+}
+
+async function begin(input: RunnerSetInput): Promise<{ state: SetState; now: number }> {
+  const { spec, declaration, schedule, at } = await setAdmission().admitSet({ input });
+  upsertSearchAttributes([
+    { key: SEARCH_ATTRIBUTES.set, value: spec.name },
+    ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),
+  ]);
+  return { state: SetState.begin(spec, declaration, schedule, at), now: at };
+}
+
+// A set has no end of its own: with worker versioning it moves on to each new version, while every runner ends on the one that it began on.
+// (A worker without a version must not name a behavior: the server refuses its tasks.)
+setWorkflowOptions(() => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: 'AUTO_UPGRADE' } : {}), runnerSet);

@@ -1,0 +1,152 @@
+/** The runners of a set, as far as it knows: from its own starts, their signals, job events and Temporal's visibility. */
+import type { RunnerPhase, SetRunnerStatus } from '../../core/contract/index.ts';
+import { runnerWorkflowId, suffixOf } from '../../core/domain/setRunnerNames.ts';
+import type { ListedRunner } from '../../core/calls/index.ts';
+
+export interface SetRunner {
+  readonly workflowId: string;
+  /** Hash of the template it was started with. */
+  readonly generation: string;
+  /** ms since the epoch. */
+  readonly startedAt: number;
+  readonly slot?: number;
+  /** Ends by itself after its one job. */
+  readonly ephemeral: boolean;
+  state: SetRunnerStatus['state'];
+  /** Since when it is known to be busy, while it is (ms since the epoch). */
+  busySince?: number;
+  runnerName?: string;
+  /** A job event has named it. */
+  jobSeen: boolean;
+}
+
+/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobSeen, busySince or 0 */
+export type CarriedRunner = readonly [string, number, SetRunner['state'], number, number, string, boolean, number];
+
+export interface CarriedRunners {
+  /** Hash, and whether its runners are ephemeral. */
+  readonly generations: readonly (readonly [string, boolean])[];
+  readonly runners: readonly CarriedRunner[];
+  /** Suffix of the workflow id, and when it ended. */
+  readonly ended: readonly (readonly [string, number])[];
+}
+
+/** Visibility may be behind for this long: it lists who has ended, and not yet who was started. */
+const VISIBILITY_LAG_MS = 30_000;
+/** For this long the end of a runner is remembered against a list that still has it. */
+const REMEMBER_ENDED_MS = 60_000;
+/** A runner of an unknown template: a set of this name was lost, and made anew. Whatever its template was, it is not known to be of now. */
+const UNKNOWN_GENERATION = ['unknown', true] as const;
+
+const LEAVING: ReadonlySet<RunnerPhase> = new Set(['Draining', 'Unregistering', 'TearingDown', 'Gone']);
+
+export class SetRunners {
+  readonly #set: string;
+  readonly #runners = new Map<string, SetRunner>();
+  readonly #ended = new Map<string, number>();
+
+  constructor(set: string, carried?: CarriedRunners) {
+    this.#set = set;
+    if (carried === undefined) return;
+    for (const [suffix, index, state, startedAt, slot, runnerName, jobSeen, busySince] of carried.runners) {
+      const workflowId = runnerWorkflowId(set, suffix);
+      const [generation, ephemeral] = carried.generations[index] ?? UNKNOWN_GENERATION;
+      this.#runners.set(workflowId, { workflowId, generation, ephemeral, state, startedAt, jobSeen, ...(slot < 0 ? {} : { slot }), ...(runnerName === '' ? {} : { runnerName }), ...(busySince === 0 ? {} : { busySince }) });
+    }
+    for (const [suffix, at] of carried.ended) this.#ended.set(runnerWorkflowId(set, suffix), at);
+  }
+
+  carry(): CarriedRunners {
+    const generations = [...new Map(this.all().map(({ generation, ephemeral }) => [generation, ephemeral]))];
+    const index = new Map(generations.map(([generation], at) => [generation, at]));
+    const suffix = (workflowId: string): string => suffixOf(this.#set, workflowId) ?? workflowId;
+    return {
+      generations,
+      runners: [...this.#runners.values()].map((one): CarriedRunner => [suffix(one.workflowId), index.get(one.generation) ?? -1, one.state, one.startedAt, one.slot ?? -1, one.runnerName ?? '', one.jobSeen, one.busySince ?? 0]),
+      ended: [...this.#ended].map(([workflowId, at]) => [suffix(workflowId), at]),
+    };
+  }
+
+  all(): SetRunner[] {
+    return [...this.#runners.values()];
+  }
+
+  get(workflowId: string): SetRunner | undefined {
+    return this.#runners.get(workflowId);
+  }
+
+  /** By name at the CI server, or by workflow id. */
+  find(nameOrId: string): SetRunner | undefined {
+    return this.#runners.get(nameOrId) ?? this.all().find(({ runnerName }) => runnerName === nameOrId);
+  }
+
+  add({ workflowId, slot }: { workflowId: string; slot?: number }, generation: string, ephemeral: boolean, now: number): void {
+    this.#runners.set(workflowId, { workflowId, generation, ephemeral, startedAt: now, state: 'starting', jobSeen: false, ...(slot === undefined ? {} : { slot }) });
+  }
+
+  enter(runner: SetRunner, state: SetRunner['state'], now: number): void {
+    runner.state = state;
+    if (state === 'busy') runner.busySince ??= now;
+    else delete runner.busySince;
+  }
+
+  /** @returns what was known of it; `undefined` when it was not known (any more) */
+  remove(workflowId: string, now: number): SetRunner | undefined {
+    const known = this.#runners.get(workflowId);
+    this.#runners.delete(workflowId);
+    this.#ended.set(workflowId, now);
+    for (const [id, at] of this.#ended) {
+      if (at > now - REMEMBER_ENDED_MS) break;
+      this.#ended.delete(id);
+    }
+    return known;
+  }
+
+  hasEnded(workflowId: string): boolean {
+    return this.#ended.has(workflowId);
+  }
+
+  /** The lowest numbers that no runner has, those that leave included: each stands for a volume. */
+  freeSlots(count: number): number[] {
+    const taken = new Set(this.all().map(({ slot }) => slot));
+    const free: number[] = [];
+    for (let slot = 0; free.length < count; slot++) if (!taken.has(slot)) free.push(slot);
+    return free;
+  }
+
+  /**
+   * Takes in what visibility lists.
+   * @param hasJob - by job events, which are ahead of visibility
+   * @returns the runners that are gone without having said so
+   */
+  list(listed: readonly ListedRunner[], now: number, hasJob: (runnerName: string) => boolean): SetRunner[] {
+    const seen = new Set<string>();
+    for (const one of listed) {
+      seen.add(one.workflowId);
+      // Ended meanwhile, or started by hand with this set's name: not the set's to touch.
+      if (this.#ended.has(one.workflowId) || suffixOf(this.#set, one.workflowId) === undefined) continue;
+      const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
+      if (one.runnerName !== undefined) known.runnerName = one.runnerName;
+      if (known.state !== 'draining') this.enter(known, stateOf(one.phase, known, hasJob), now);
+    }
+    const vanished = this.all().filter(({ workflowId, startedAt }) => !seen.has(workflowId) && startedAt < now - VISIBILITY_LAG_MS);
+    for (const { workflowId } of vanished) this.remove(workflowId, now);
+    return vanished;
+  }
+
+  #adopt({ workflowId, generation = UNKNOWN_GENERATION[0], ephemeral = UNKNOWN_GENERATION[1], startedAt, slot }: ListedRunner): SetRunner {
+    const runner: SetRunner = { workflowId, generation, ephemeral, startedAt, state: 'starting', jobSeen: false, ...(slot === undefined ? {} : { slot }) };
+    this.#runners.set(workflowId, runner);
+    return runner;
+  }
+}
+
+function stateOf(phase: RunnerPhase, { runnerName, state, ephemeral, jobSeen }: SetRunner, hasJob: (runnerName: string) => boolean): SetRunner['state'] {
+  if (LEAVING.has(phase)) return 'draining';
+  if (phase === 'Busy' || (runnerName !== undefined && hasJob(runnerName))) return 'busy';
+  // An ephemeral runner that has had its job waits for no other.
+  if (ephemeral && jobSeen) return 'busy';
+  if (phase === 'Idle') return 'idle';
+  // Its own signal that it is online is ahead of visibility.
+  return state;
+}

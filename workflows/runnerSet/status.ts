@@ -1,0 +1,92 @@
+/** How people see a set: the `status` query, and the details in Temporal's UI. */
+import { formatDuration } from '../../core/domain/duration.ts';
+import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
+import { planNow, type PlanNow } from './decision.ts';
+import { leastAndMost } from '../../core/domain/scale.ts';
+import type { SetState } from './state.ts';
+
+/** A job that waits longer than this shows as such. */
+const LONG_QUEUED_MS = 10 * 60_000;
+/** Rows of runners in the details: the UI is for a look. */
+const MAX_ROWS = 50;
+
+export function setStatus(state: SetState, now: number): RunnerSetStatus {
+  const { facts, jobs } = state;
+  const { spec, holds } = facts;
+  const plan = planNow(state, now);
+  const paused = whyNoneStarted(state, plan);
+  const waitsFor = whatItWaitsFor(state, plan, now);
+  return {
+    name: spec.name,
+    generation: spec.generation,
+    desired: facts.desired,
+    ...leastAndMost(state.bounds),
+    runners: state.runners.all().map((runner) => runnerStatus(runner, state.isHeld(runner))),
+    jobs: { ...state.demand(), startedTotal: jobs.startedTotal, completedTotal: jobs.completedTotal },
+    ...(paused === undefined ? {} : { paused }),
+    ...(waitsFor === '' ? {} : { waitsFor }),
+    ...(facts.ending === undefined ? {} : { ending: facts.ending }),
+    labels: [...spec.labels],
+    scope: spec.scope?.name ?? '',
+    ...(spec.scope === undefined ? {} : { scopeKind: spec.scope.kind }),
+    holds: [...holds],
+  };
+}
+
+function runnerStatus(runner: ReturnType<SetState['runners']['all']>[number], held: boolean): SetRunnerStatus {
+  const { workflowId, runnerName, generation, state, startedAt, slot } = runner;
+  const known = { ...(runnerName === undefined ? {} : { runnerName }), ...(slot === undefined ? {} : { slot }) };
+  return { workflowId, generation, state, held, startedAt: new Date(startedAt).toISOString(), ...known };
+}
+
+function whyNoneStarted({ facts }: SetState, { allowance }: PlanNow): string | undefined {
+  if (facts.pausedBy === undefined) return allowance.paused;
+  return facts.pausedBy === '' ? 'paused' : `paused: ${facts.pausedBy}`;
+}
+
+/** `''`: nothing. */
+function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
+  const { facts, jobs } = state;
+  const { spec } = facts;
+  const until = (at: number): string => `until ${new Date(at).toISOString()}`;
+  const old = state.runners.all().filter(({ generation }) => generation !== spec.generation).length;
+  const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
+  const guardUntil = Math.max(0, ...facts.guards.map(([, endedAt]) => endedAt + spec.recreationGuardMs));
+  return [
+    ...(facts.ending === undefined ? [] : [`its runners to leave, then it ends: ${facts.ending}`]),
+    ...(facts.ending === undefined && old > 0 ? [`rollout: ${old} runners of an earlier template are left`] : []),
+    ...(plan.excess > 0 ? [`scale-down of ${plan.excess} idle runners: not ${until(plan.scaleDownAt)}`] : []),
+    ...(plan.withheld > 0 && plan.guarded > 0 ? [`recreation guard: ${plan.guarded} places stay empty ${until(guardUntil)}, or until the jobs of their runners are accounted for`] : []),
+    ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [`next try: not ${until(plan.allowance.until)}`] : []),
+    ...(longQueued > 0 ? [`runners: ${longQueued} jobs have been queued for more than ${formatDuration(LONG_QUEUED_MS)}`] : []),
+    ...(facts.schedule.index === undefined ? [] : [`schedule ${facts.schedule.index + 1} (${spec.schedules[facts.schedule.index]?.cron ?? ''}) holds${facts.schedule.until === undefined ? '' : ` ${until(facts.schedule.until)}`}`]),
+  ].join('; ');
+}
+
+/** Markdown for the UI. */
+export function setDetails(state: SetState, now: number): string {
+  const s = setStatus(state, now);
+  const { facts } = state;
+  const count = (wanted: SetRunnerStatus['state']): number => s.runners.filter((runner) => runner.state === wanted).length;
+  const row = (name: string, value: string | number | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${cell(String(value))} |`]);
+  const runners = s.runners.slice(0, MAX_ROWS).map((runner) => `| ${cell(runner.workflowId)} | ${runner.state}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`);
+  return [
+    `| Set | ${cell(s.name)} |`,
+    '|---|---|',
+    ...row('Runners', `${s.runners.length} of ${s.desired} wanted (${s.min} to ${s.max})`),
+    ...row('', `${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`),
+    ...row('Jobs', `${s.jobs.queued} queued, ${s.jobs.assigned} assigned; ${s.jobs.completedTotal} completed in all`),
+    ...row('Scope', s.scope),
+    ...row('Labels', s.labels.join(', ')),
+    ...row('Template', s.generation),
+    ...row('Starts no runner', s.paused),
+    ...row('Waits for', s.waitsFor),
+    ...row('Holds', s.holds.join(', ')),
+    ...row('Look at queued jobs', facts.lookFailure),
+    ...(runners.length === 0 ? [] : ['', '| Runner | State | Template | Since |', '|---|---|---|---|', ...runners]),
+    ...(s.runners.length > MAX_ROWS ? ['', `… and ${s.runners.length - MAX_ROWS} more`] : []),
+  ].join('\n');
+}
+
+/** Names come from outside: a bar would end the cell. */
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
