@@ -1,0 +1,12 @@
+import { expect, test } from '@jest/globals';
+import { defined } from '../../../core/defined.ts';
+
+test('leaves out what has no value, and nothing else', () => {
+  expect(Object.entries(defined({ a: undefined, b: null, c: 0, d: '', e: false, f: [undefined] }))).toEqual([['b', null], ['c', 0], ['d', ''], ['e', false], ['f', [undefined]]]);
+});
+
+test('a field that may be absent fits an optional one', () => {
+  const maybe: string | undefined = process.env['SURELY_NOT_SET'];
+  const fits: { name: string; node?: string } = defined({ name: 'a', node: maybe });
+  expect(Object.keys(fits)).toEqual(['name']);
+});
