@@ -1,7 +1,12 @@
 /**
- * Activities that hold their answer back for a moment, because what their workflow would wait for next comes soon: a new pod that is online
- * within seconds, a deleted one that is gone. It saves the workflow a task and a wait of its own. Kept in this process only: the heartbeat
- * timeout notices a worker that dies with them, and the next try finds the world as it is.
+ * A TRICK, all of it in this file.
+ *
+ * What: an activity that has done its work holds its answer back for a moment, until what its workflow would wait for next has come: a new
+ * pod is online, a deleted one is gone.
+ * Why: it saves the workflow a task and a wait of its own.
+ * What holds if it fails: everything. Answers that are held back are known to this process only; one that dies with them is noticed by the
+ * heartbeat timeout, and the next try finds the world as it is. An answer that comes too early, or without what was hoped for, makes the
+ * workflow wait as it would have without this. A cancel that comes meanwhile is acted upon when the answer is there.
  */
 import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
 import { isMet, type PodCondition } from '../core/domain/podConditions.ts';
@@ -23,9 +28,20 @@ export interface LookOut {
   held?: { readonly timer: NodeJS.Timeout; readonly give: (seen: PodView | undefined) => void };
 }
 
+/** Shorter than the heartbeat timeout of the activities concerned (15 s, workflows/calls.ts), which counts on meanwhile. */
+const LONGEST_MS = 5_000;
+/** In a local activity, which keeps its workflow's queries and updates waiting. */
+const LONGEST_LOCAL_MS = 2_000;
+
 export class ShortWaits {
+  readonly longestMs: number;
   readonly #lookOuts = new Map<string, LookOut>();
   #answer: ((answer: ShortAnswer) => void) | undefined;
+
+  /** @param longestMs - for which an answer is held back @default 5000 */
+  constructor(longestMs: number = LONGEST_MS) {
+    this.longestMs = longestMs;
+  }
 
   /** From now on answers can be given. */
   open(answer: (answer: ShortAnswer) => void): void {
@@ -104,15 +120,17 @@ function isSeen({ seen, until }: LookOut): boolean {
 /**
  * The last step of an activity: returns its result, or holds it back. A local activity is waited for, another gives its slot back.
  * @param lookOut - absent where nothing tells of changes
- * @param withinMs - shorter than the activity's heartbeat timeout, which counts on meanwhile
- * @throws CompleteAsyncError when the result will be given later: when the condition holds, or after `withinMs`
+ * @param dueWithinMs - when the workflow has something else to do
+ * @throws CompleteAsyncError when the result will be given later: when the condition holds, or after a while
  */
-export async function answerSoon<T>(shortWaits: ShortWaits | undefined, lookOut: LookOut | undefined, resultOf: (pod: PodView | undefined) => T, withinMs = 0): Promise<T> {
+export async function answerSoon<T>(shortWaits: ShortWaits | undefined, lookOut: LookOut | undefined, resultOf: (pod: PodView | undefined) => T, dueWithinMs = Number.POSITIVE_INFINITY): Promise<T> {
+  if (shortWaits === undefined || lookOut === undefined) return resultOf(lookOut?.seen);
   const { taskToken, scheduledTimestampMs, scheduleToCloseTimeoutMs, isLocal } = activityInfo();
   const leftMs = scheduleToCloseTimeoutMs > 0 ? scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now() : Number.POSITIVE_INFINITY;
   // What is done must not come too late for its deadline only because of this.
-  const heldMs = withinMs < leftMs / 2 ? withinMs : 0;
-  if (isLocal && lookOut !== undefined && shortWaits !== undefined) return resultOf(await shortWaits.until(lookOut, heldMs));
-  if (lookOut !== undefined && shortWaits?.hold(lookOut, taskToken, resultOf, heldMs) === true) throw new CompleteAsyncError();
-  return resultOf(lookOut?.seen);
+  const wantedMs = Math.min(shortWaits.longestMs, dueWithinMs);
+  const heldMs = wantedMs < leftMs / 2 ? wantedMs : 0;
+  if (isLocal) return resultOf(await shortWaits.until(lookOut, Math.min(heldMs, LONGEST_LOCAL_MS)));
+  if (shortWaits.hold(lookOut, taskToken, resultOf, heldMs)) throw new CompleteAsyncError();
+  return resultOf(lookOut.seen);
 }

@@ -1,12 +1,13 @@
 /** Everything workflows may ask of the world, built from the ports. */
-import { admitDeregistration, admitRunner } from './admit.ts';
-import { awaitNodeReleased, awaitPod, deleteClaims, observePod, stopPod, tearDown } from './pods.ts';
-import type { ActivityPorts } from './ports.ts';
-import { lookUpRunner } from './lookUp.ts';
-import { findProvisioned, provision } from './provision.ts';
-import { release } from './release.ts';
-import { createSetActivities, type SetPorts } from './sets/index.ts';
 import type { HoldfastActivities } from '../core/calls/index.ts';
+import { admitDeregistration, admitRunner } from './admit.ts';
+import { lookUpRunner } from './lookUp.ts';
+import { awaitNodeReleased, awaitPod, observePod } from './pods.ts';
+import type { ActivityPorts } from './ports.ts';
+import { findProvisioned, provision } from './provision.ts';
+import { removeRegistration } from './removeRegistration.ts';
+import { createSetActivities, type SetPorts } from './sets/index.ts';
+import { tearDown } from './tearDown.ts';
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
 export function createActivities(ports: ActivityPorts & SetPorts): HoldfastActivities {
@@ -19,10 +20,8 @@ export function createActivities(ports: ActivityPorts & SetPorts): HoldfastActiv
     awaitPod: (input) => awaitPod(ports, input),
     observePod: (input) => observePod(ports, input),
     lookUpRunner: (input) => lookUpRunner(ports, input),
-    release: (input) => release(ports, input),
-    stopPod: (input) => stopPod(ports, input),
+    removeRegistration: (input) => removeRegistration(ports, input),
     tearDown: (input) => tearDown(ports, input),
-    deleteClaims: (input) => deleteClaims(ports, input),
     awaitNodeReleased: (input) => awaitNodeReleased(ports, input),
   };
 }

@@ -1,5 +1,5 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import { lastTry } from './lastTry.ts';
+import { finalWhenOutOfTime } from './outOfTime.ts';
 import { failure, toFailure } from './failures.ts';
 import type { ActivityPorts } from './ports.ts';
 import { FAILURE_TYPES, type LookUpInput, type Sighting } from '../core/calls/index.ts';
@@ -18,7 +18,7 @@ export async function lookUpRunner({ ciServers }: ActivityPorts, input: LookUpIn
   try {
     found = await ciServers.get(input.credential).find(input.scope, input.runner, cancellationSignal());
   } catch (error) {
-    throw lastTry(toFailure(error, input, false));
+    throw finalWhenOutOfTime(toFailure(error, input, false));
   }
   if (found?.online !== true) {
     throw notOnline(`${input.runner.name} is ${found === undefined ? 'not registered' : 'offline'} at the CI server`, nextRetryDelayMs);
@@ -27,5 +27,5 @@ export async function lookUpRunner({ ciServers }: ActivityPorts, input: LookUpIn
 }
 
 function notOnline(message: string, nextRetryDelayMs: number): unknown {
-  return lastTry(failure(message, FAILURE_TYPES.notOnline, { nextRetryDelayMs, expected: true }));
+  return finalWhenOutOfTime(failure(message, FAILURE_TYPES.notOnline, { nextRetryDelayMs, expected: true }));
 }

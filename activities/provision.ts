@@ -1,6 +1,7 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { defined } from '../core/defined.ts';
 import { toFailure } from './failures.ts';
-import { lastTry } from './lastTry.ts';
+import { finalWhenOutOfTime } from './outOfTime.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type Registration } from './ports.ts';
 import { answerSoon } from './heldBackAnswers.ts';
@@ -16,7 +17,7 @@ import type { ProvisionInput, Provisioned, FindProvisionedInput } from '../core/
 export async function provision(ports: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
   const provisioned = await make(ports, input);
   const lookOut = isMet('online', provisioned.pod, Date.now()) ? undefined : ports.shortWaits?.lookOut(provisioned.pod, 'online');
-  return await answerSoon(ports.shortWaits, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.onlineWithinMs);
+  return await answerSoon(ports.shortWaits, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.dueWithinMs);
 }
 
 async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
@@ -39,12 +40,12 @@ async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput
       }
     });
   } catch (error) {
-    throw lastTry(toFailure(error, input, true));
+    throw finalWhenOutOfTime(toFailure(error, input, true));
   }
 }
 
 function withoutSecrets({ runnerId }: Registration, pod: PodView): Provisioned {
-  return runnerId === undefined ? { pod } : { runnerId, pod };
+  return { pod, ...defined({ runnerId }) };
 }
 
 /** The pod and the registration that a provisioning made whose answer was lost. */
@@ -52,7 +53,7 @@ export async function findProvisioned({ compute }: ActivityPorts, { identity, na
   const name = compute.podName(identity);
   try {
     return await withHeartbeats(`looking for ${name}`, async () => {
-      const pod = await compute.observe(namespace === undefined ? { name } : { name, namespace });
+      const pod = await compute.observe({ name, ...defined({ namespace }) });
       if (!registered && pod !== undefined) return { pod };
       const registration = pod === undefined ? undefined : await compute.readRegistration(identity, namespace);
       return pod === undefined || registration === undefined ? null : withoutSecrets(registration, pod);

@@ -19,6 +19,8 @@ export interface HoldfastPluginOptions {
   readonly podLogs?: PodLogs;
   /** Timeouts by scope, under those of a runner's own input. @default none */
   readonly timeoutPolicy?: TimeoutPolicy;
+  /** How long an activity may hold its answer back for what comes soon after it, in ms; see activities/heldBackAnswers.ts. @default 5000 @internal */
+  readonly answersHeldBackMs?: number;
   /** @default no logging */
   readonly logger?: Logger;
   /** Told of every wait that the watcher completed (`true`), or that nobody waited for (`false`). */
@@ -50,13 +52,14 @@ const QUIET: Logger = { info: () => undefined, warn: () => undefined };
 export class HoldfastPlugin implements WorkerPlugin {
   readonly name = 'holdfast';
   readonly #options: HoldfastPluginOptions;
-  readonly #shortWaits = new ShortWaits();
+  readonly #shortWaits: ShortWaits;
   #workerOptions: WorkerOptions | undefined;
   #ownConnection: NativeConnection | undefined;
   #companions: Companions | undefined;
 
   constructor(options: HoldfastPluginOptions) {
     this.#options = options;
+    this.#shortWaits = new ShortWaits(options.answersHeldBackMs);
   }
 
   /** What a readiness probe wants to know. */

@@ -1,9 +1,10 @@
 /** Starts, drains and lists the runners of sets, with the client of the Worker that runs the activity. */
 import { activityInfo, getClient } from '@temporalio/activity';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError, WorkflowUpdateStage, isGrpcServiceError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
 import { RunnerRefusedError, type RunnerStart, type RunnerWorkflows } from '../activities/sets/runnersPort.ts';
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, cancelSignal, drainUpdate, SET_COVER_MEMO, SET_RUNNER_MEMO, setWorkflowId, type RunnerPhase } from '../core/contract/index.ts';
+import { RUNNER_LEAVES_ALREADY, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, cancelSignal, drainUpdate, SET_COVER_MEMO, SET_RUNNER_MEMO, setWorkflowId, type RunnerPhase } from '../core/contract/index.ts';
 import { workflowIdOfRunner } from '../core/domain/setRunnerNames.ts';
 import { chooseSet, type CoveringSet } from '../core/domain/jobRouting.ts';
 import { quoted, runningRunners, runningSets } from './visibility.ts';
@@ -49,11 +50,10 @@ async function drain(workflowId: string, reason: string): Promise<'draining' | '
     return 'draining';
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'gone';
-    // Refused: it is being torn down already.
-    if (error instanceof WorkflowUpdateFailedError) return 'draining';
-    if (!(error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)) throw error;
+    if (isRefusal(error, RUNNER_LEAVES_ALREADY)) return 'draining';
+    if (!(error instanceof WorkflowUpdateFailedError || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)) throw error;
   }
-  // No worker takes the runner's tasks now: a signal is kept until one does.
+  // No worker takes the runner's tasks now, or it is of another version and knows no such update: a signal is kept until one does.
   try {
     await handle.signal(cancelSignal, { mode: 'drain', reason });
     return 'draining';
@@ -61,6 +61,11 @@ async function drain(workflowId: string, reason: string): Promise<'draining' | '
     if (error instanceof WorkflowNotFoundError) return 'gone';
     throw error;
   }
+}
+
+/** Did the workflow itself refuse, for this reason? The SDK refuses, too: an update that finds no handler. */
+function isRefusal(error: unknown, type: string): boolean {
+  return error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure && error.cause.type === type;
 }
 
 async function list(set: string): Promise<ListedRunner[]> {

@@ -1,14 +1,14 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
 import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
-import type { HoldfastActivities } from '../core/calls/index.ts';
+import type { HoldfastActivities, PodDeletion, TearDownInput } from '../core/calls/index.ts';
 import { ciTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 
 /** A worker that dies under a short activity is noticed after this long. */
 const HEARTBEAT_TIMEOUT = '15s';
 
-/** Releasing comes before provisioning: what ends frees what others wait for. */
-const PRIORITY = { release: 2, provision: 4 } as const;
+/** Removing comes before provisioning: what ends frees what others wait for. */
+const PRIORITY = { remove: 2, provision: 4 } as const;
 
 interface CallOptions {
   readonly summary: string;
@@ -25,12 +25,12 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
  * A tear-down that is soon done: in the worker that has the workflow, as a part of its task. It is tried once; what it did not do is for
  * {@link clusterCalls}.
  */
-export function shortCalls(): Pick<HoldfastActivities, 'tearDown'> {
-  return proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } });
+export async function localTearDown(input: TearDownInput): Promise<PodDeletion> {
+  return await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } }).tearDown(input);
 }
 
 /** Calls that need only the cluster. */
-export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'provision' | 'findProvisioned' | 'observePod' | 'stopPod' | 'tearDown' | 'deleteClaims' | 'awaitNodeReleased'> {
+export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'provision' | 'findProvisioned' | 'observePod' | 'tearDown' | 'awaitNodeReleased'> {
   return proxyActivities<HoldfastActivities>({
     startToCloseTimeout: '1m',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
@@ -45,7 +45,7 @@ export function ciCalls(
   scope: Scope,
   kind: keyof typeof PRIORITY,
   options: CallOptions,
-): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'release'> {
+): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'removeRegistration'> {
   return proxyActivities<HoldfastActivities>({
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     startToCloseTimeout: '3m',

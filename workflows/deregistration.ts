@@ -15,7 +15,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
   const { scope, credential, runner, reason, giveUpMs, firstRetryMs } = await admission().admitDeregistration({ input });
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
-  const { release } = proxyActivities<HoldfastActivities>({
+  const { removeRegistration } = proxyActivities<HoldfastActivities>({
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     summary: 'unregister (again while the CI server calls it busy)',
     startToCloseTimeout: '3m',
@@ -24,7 +24,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
     retry: { initialInterval: firstRetryMs, backoffCoefficient: 2, maximumInterval: firstRetryMs * LONGEST_RETRY_FACTOR },
   });
   const called = await settle(
-    release({
+    removeRegistration({
       scope,
       credential,
       runner,

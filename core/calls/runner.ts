@@ -1,11 +1,11 @@
 /** What the workflows `runner` and `deregistration` may ask of the world. */
-import type { Scope, RegisterRequest } from '../domain/ciServer.ts';
+import type { RegisterRequest, RemovalAnswer, Scope } from '../domain/ciServer.ts';
 import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from '../domain/pod.ts';
 import type { PodCondition } from '../domain/podConditions.ts';
 import type { DeregistrationSpec } from '../input/deregistration.ts';
 import type { RunnerSpec } from '../input/runner.ts';
 
-/** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
+/** All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface RunnerActivities {
   /** Checks and completes the input of a runner; asks nobody. A local activity. */
   admitRunner(input: AdmitRunnerInput): Promise<RunnerSpec>;
@@ -21,14 +21,10 @@ export interface RunnerActivities {
   observePod(input: PodInput): Promise<PodView>;
   /** Looks at the CI server until the runner is online there. */
   lookUpRunner(input: LookUpInput): Promise<Sighting>;
-  /** Removes the registration and, where the runner has ended, its Secret and pod with it. */
-  release(input: ReleaseInput): Promise<Released>;
-  /** Asks for the pod's graceful stop. */
-  stopPod(input: StopPodInput): Promise<'gone' | 'terminating'>;
-  /** Deletes the pod (this UID) and the Secret. */
-  tearDown(input: TearDownInput): Promise<'gone' | 'terminating'>;
-  /** Deletes the claims that are the life's own. */
-  deleteClaims(input: DeleteClaimsInput): Promise<void>;
+  /** Removes the registration of a runner, and nothing else. */
+  removeRegistration(input: RemoveRegistrationInput): Promise<RegistrationRemoval>;
+  /** Deletes what ran: pod, registration Secret and claims, whichever are named. The one way out for all of them. */
+  tearDown(input: TearDownInput): Promise<PodDeletion>;
   /** Waits until nothing can write any more from a node that was lost. */
   awaitNodeReleased(input: { node: string }): Promise<void>;
 }
@@ -46,8 +42,8 @@ export interface ProvisionInput {
   readonly ciServer?: { readonly credential: string; readonly registration: Omit<RegisterRequest, 'name'> };
   readonly pod: PodRequest;
   readonly credentialsRetryMs: number;
-  /** How long the answer may wait for the runner to be online; shorter than the heartbeat timeout, which counts on meanwhile. @default not at all */
-  readonly onlineWithinMs?: number;
+  /** The answer may wait for the runner to be online, but no longer than this: then a deadline of the pod's is due. */
+  readonly dueWithinMs: number;
 }
 
 /** Free of secrets: those stay in the runner's Secret. */
@@ -87,54 +83,50 @@ export interface Sighting {
   readonly busy: boolean;
 }
 
-export interface ReleaseInput {
+export interface RemoveRegistrationInput {
   readonly scope: Scope;
   readonly credential: string;
   /** Found by its name where its id is not known. */
   readonly runner: { readonly id?: number; readonly name: string };
-  /** `retry`: fail and be retried while the runner is busy (a static runner's drain); `return`: answer `busy` at once. */
+  /** `retry`: fail and be retried for as long as the runner is busy; `return`: answer `busy` at once. */
   readonly onBusy: 'retry' | 'return';
   /** Delay before the next try of a busy one; the retry policy's own backoff when absent. */
   readonly busyRetryMs?: number;
   readonly credentialsRetryMs: number;
-  /** Given when the runner has ended: its Secret and pod are deleted in the same activity, whatever the answer. */
-  readonly tearDown?: TearDownInput;
 }
 
-export interface Released {
-  readonly answer: 'removed' | 'absent' | 'busy';
+export interface RegistrationRemoval {
+  readonly answer: RemovalAnswer;
   /** This is not the first try: an absent runner may have been removed by an earlier one whose answer was lost, as with its worker. */
   readonly retried?: true;
   /** Tries for this runner, this one included. A lower bound: a worker that died took its count with it. */
   readonly attempts: number;
   readonly runnerId?: number;
-  readonly pod?: 'gone' | 'terminating';
-}
-
-export interface StopPodInput extends PodInput {
-  /** The pod's own grace when absent; 0 kills at once. */
-  readonly gracePeriodSeconds?: number;
-  readonly reason: string;
-  /** Told to the supervisor before the pod is stopped. */
-  readonly announce?: StopReason;
-  /** The log's tail is kept first. */
-  readonly keepLog?: boolean;
 }
 
 export interface TearDownInput {
   readonly identity: RunnerIdentity;
   readonly namespace?: string;
-  /** Absent when provisioning never answered: the pod is then looked for by its deterministic name. */
-  readonly pod?: PodRef;
-  readonly gracePeriodSeconds?: number;
-  /** The log's tail is kept first. */
-  readonly keepLog?: boolean;
-  /** How long the answer may wait for the pod to be gone; shorter than the heartbeat timeout, which counts on meanwhile. @default not at all */
-  readonly goneWithinMs?: number;
+  /** Absent: the pod stays, or is gone. */
+  readonly pod?: {
+    /** Absent when provisioning never answered: the pod is then looked for by its deterministic name. */
+    readonly ref?: PodRef;
+    /** @default the pod's own; 0: at once */
+    readonly gracePeriodSeconds?: number;
+    /** For the log. */
+    readonly reason?: string;
+    /** Told to the supervisor before the pod is stopped. */
+    readonly announce?: StopReason;
+    /** The log's tail is kept first. */
+    readonly keepLog?: boolean;
+    /** Whoever asks has nothing to do before it is gone: the answer may wait for that a moment. */
+    readonly untilGone?: boolean;
+  };
+  /** The Secret with the registration. */
+  readonly secret?: boolean;
+  /** Of these claims, those that are the life's own. */
+  readonly claims?: readonly VolumeClaimRequest[];
 }
 
-export interface DeleteClaimsInput {
-  readonly identity: RunnerIdentity;
-  readonly namespace?: string;
-  readonly claims: readonly VolumeClaimRequest[];
-}
+/** What the deletion of a pod has come to. */
+export type PodDeletion = 'gone' | 'terminating';

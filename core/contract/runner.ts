@@ -3,6 +3,9 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 
 export const RUNNER_WORKFLOW = 'runner';
 
+/** Type of the failure with which a runner that is being torn down refuses the update `drain`. */
+export const RUNNER_LEAVES_ALREADY = 'RunnerLeavesAlready';
+
 export type RunnerPhase =
   | 'Requested'
   | 'Provisioning'

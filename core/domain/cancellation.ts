@@ -24,13 +24,23 @@ export function readCancelRequest(body: CancelRequest | string | undefined): Can
   const mode = body?.mode;
   return {
     mode: mode === 'drain' || mode === 'force' ? mode : 'stop',
-    reason: clean(typeof body?.reason === 'string' ? body.reason : ''),
+    reason: readReason(body),
     by: 'cancelled',
   };
 }
 
+/** Reads the body of the update `drain`. */
+export function readDrainRequest(body: { reason?: string } | undefined): Cancellation {
+  return { mode: 'drain', reason: readReason(body), by: 'drain' };
+}
+
+/** The reason that a body gives, or `''`. */
+export function readReason(body: { reason?: string } | undefined): string {
+  return clean(typeof body?.reason === 'string' ? body.reason : '');
+}
+
 /** A reason comes from outside and is shown to people: no control characters, bounded. */
-export function clean(reason: string): string {
+function clean(reason: string): string {
   // eslint-disable-next-line no-control-regex
   return reason.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim().slice(0, MAX_REASON);
 }

@@ -24,7 +24,7 @@ export const CHANGES: readonly Change[] = [
   },
   {
     what: 'search attributes are not written any more',
-    file: 'runner/life.ts',
+    file: 'runner/display.ts',
     from: 'upsertSearchAttributes([',
     to: 'void ([',
     breaks: ({ events }) => events.some((event) => event.eventType === 'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES'),
@@ -32,16 +32,16 @@ export const CHANGES: readonly Change[] = [
   {
     what: 'a timer comes first',
     file: 'runner/runner.ts',
-    from: '  listen(life);',
-    to: '  await condition(() => false, 1);\n  listen(life);',
+    from: '  takeUpdates(life);',
+    to: '  await CancellationScope.withTimeout(1, async () => await new Promise(() => undefined)).catch(() => undefined);\n  takeUpdates(life);',
     breaks: ({ workflowType }) => workflowType === 'runner',
   },
   {
     what: 'a registration is not removed before the life ends',
     file: 'runner/unregister.ts',
-    from: 'return await this.#askRemoval(facts);',
-    to: 'return this.#done();',
-    breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'release'),
+    from: 'return await remove(life, action.onBusy, facts);',
+    to: "return { kind: 'answered', answer: 'removed', retried: false, atMs: 1 };",
+    breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'removeRegistration'),
   },
 ];
 

@@ -34,7 +34,7 @@ export interface RunnerRun {
 }
 
 /** Waits short enough for a test; production's are pinned by a table of their own. */
-export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', idleConfirm: '100ms', stopPatience: '500ms', heldBack: '50ms' } as const;
+export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', idleConfirm: '100ms', stopPatience: '500ms' } as const;
 
 export async function holdfastWorld(address: string, ports: ActivityPorts): Promise<HoldfastWorld> {
   const taskQueue = `test-${randomUUID().slice(0, 8)}`;
@@ -58,7 +58,7 @@ export async function holdfastWorld(address: string, ports: ActivityPorts): Prom
       running = undefined;
     },
     async resume(credentials = ['default']) {
-      const plugin = new HoldfastPlugin({ ...ports, ciQueues: credentials.map((credential) => ({ credential })) });
+      const plugin = new HoldfastPlugin({ ...ports, ciQueues: credentials.map((credential) => ({ credential })), answersHeldBackMs: 50 });
       const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: await (bundle as Promise<WorkflowBundle>), plugins: [plugin] });
       running = { worker, done: worker.run() };
     },

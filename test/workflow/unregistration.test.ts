@@ -178,7 +178,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     const result = await run.result();
     expect(result.unregisterAttempts).toBeGreaterThanOrEqual(5);
     const { events } = await run.handle.fetchHistory();
-    const releases = events?.filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'release') ?? [];
+    const releases = events?.filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'removeRegistration') ?? [];
     expect(releases.length).toBeLessThanOrEqual(2);
   });
 

@@ -1,15 +1,13 @@
 /** From nothing to a runner that is online: provisioning, the pod's way up, registration. */
-import { condition } from '@temporalio/workflow';
 import type { Provisioned } from '../../core/calls/index.ts';
-import { callUnless, ciCalls, clusterCalls, podWaitCalls, settle, type Called } from '../calls.ts';
+import { callUnless, ciCalls, clusterCalls, type Called } from '../calls.ts';
 import { decideComingUp } from './onlineDecision.ts';
 import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { EndFacts } from './verdict.ts';
 import type { RunnerLife } from './life.ts';
 import { podOf } from '../../core/input/podRequest.ts';
-import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import { awaitEnd, awaitPod, see } from './podWaits.ts';
 
 type Failure = NonNullable<EndFacts['failure']>;
 
@@ -64,7 +62,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
     runnerName: life.runnerName,
     pod: { identity: runner.identity, ...podOf(spec) },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
-    onlineWithinMs: Math.min(spec.intervals.heldBackMs, podUnscheduledMs, podPendingMs),
+    dueWithinMs: Math.min(podUnscheduledMs, podPendingMs),
   };
   return await callUnless(
     () => life.cancel !== undefined,
@@ -142,60 +140,4 @@ async function register(life: RunnerLife): Promise<Failure | undefined> {
     return { cause, message: `The runner did not come online within ${formatDuration(withinMs)}: ${called.message}` };
   }
   return undefined;
-}
-
-/**
- * Waits for a condition of the runner's pod, and keeps what was seen. Interrupted by a cancel: the workflow loses interest, the wait
- * stays (the server refuses the same activity id while a cancelled one is pending).
- */
-export async function awaitPod(life: RunnerLife, until: PodCondition, withinMs: number): Promise<void> {
-  const { runner } = life;
-  if (runner.pod === undefined) return;
-  const cancelAtStart = life.cancel;
-  const input = { workflowId: life.workflowId, pod: podRef(runner.pod) };
-  const options = { summary: `pod to be ${until}`, withinMs };
-  const wait = settle(podWaitCalls(waitActivityId(until, runner.pod.name), life.spec.intervals.resyncMs, options).awaitPod({ ...input, until }));
-  let answer: Awaited<typeof wait> | undefined;
-  void wait.then((called) => (answer = called));
-  await condition(() => answer !== undefined || life.cancel !== cancelAtStart);
-  if (answer === undefined) return;
-  if (answer.kind === 'done') see(life, answer.value);
-  else see(life, await clusterCalls({ summary: 'look at the pod' }).observePod(input));
-}
-
-/** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. */
-export function awaitEnd(life: RunnerLife): void {
-  const { runner } = life;
-  if (runner.pod === undefined) return;
-  const input = { workflowId: life.workflowId, pod: podRef(runner.pod) };
-  const calls = podWaitCalls(waitActivityId('ended', runner.pod.name), life.spec.intervals.resyncMs, { summary: 'runner to end' });
-  void settle(calls.awaitPod({ ...input, until: 'ended' })).then((called) => {
-    if (called.kind !== 'done') return;
-    if (see(life, called.value)) runner.ended = called.value;
-  });
-}
-
-/** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */
-export function see(life: RunnerLife, pod: PodView): boolean {
-  const { runner } = life;
-  const last = runner.pod;
-  // A pod that vanished while nobody watched is reported without the UID that nobody could read any more.
-  if (last === undefined || (pod.uid !== last.uid && !(pod.gone && pod.uid === ''))) return false;
-  // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
-  if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
-  else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;
-  const busy = isBusy(pod, Date.now());
-  if (busy !== undefined && !pod.ended) life.heardPod(busy);
-  const job = pod.exit?.record?.job;
-  // What the runner itself wrote down at its end beats what was last seen of it.
-  if (job === 'none') {
-    // Its probes fail in its last moments, too, as those of a busy one do.
-    runner.podBusy = false;
-    if (runner.job === undefined && !runner.ciBusy) runner.sawJob = false;
-  } else if (job !== undefined) Object.assign(runner, { online: true, sawJob: true, podBusy: job !== 'done' });
-  return true;
-}
-
-export function podRef(pod: PodView): { name: string; uid: string; namespace?: string } {
-  return pod.namespace === undefined ? { name: pod.name, uid: pod.uid } : { name: pod.name, uid: pod.uid, namespace: pod.namespace };
 }

@@ -1,11 +1,14 @@
-/** The state of one runner's life, and how people see it. */
-import { ApplicationFailure, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+/** The state of one runner's life, and what news does to it. */
+import { ApplicationFailure } from '@temporalio/workflow';
+import type { PodDeletion } from '../../core/calls/index.ts';
+import type { CiEvent, PodStateEvent, RunnerPhase, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
-import { SEARCH_ATTRIBUTES, type CiEvent, type PodStateEvent, type RunnerCause, type RunnerPhase, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
-import type { RunnerSpec } from '../../core/input/runner.ts';
-import { runnerName } from '../../core/domain/runnerName.ts';
-import type { PodView, RunnerIdentity } from '../../core/domain/pod.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
+import type { PodView, RunnerIdentity } from '../../core/domain/pod.ts';
+import { runnerName } from '../../core/domain/runnerName.ts';
+import type { RunnerSpec } from '../../core/input/runner.ts';
+import { RunnerDisplay, type ShownVerdict } from './display.ts';
 
 /** What is known of the present runner of a life. */
 export interface RunnerState {
@@ -34,7 +37,7 @@ export interface RunnerState {
 export interface CarriedLife {
   readonly spec: RunnerSpec;
   readonly runner: RunnerState;
-  readonly phases: { phase: RunnerPhase; at: string }[];
+  readonly phases: RunnerStatus['phases'];
   readonly replaced: RunnerResult['replaced'];
   readonly unregisterAttempts: number;
   readonly neverStartedInARow: number;
@@ -48,8 +51,11 @@ const BACKSTOP_MS = 60_000;
 /** A static runner may change between idle and busy thousands of times: the oldest entries go. */
 const MAX_PHASES = 60;
 
+/**
+ * Its clock is the workflow's own, for deadlines and for show. In the workflow task in which a local activity has ended (the admission, a
+ * short tear-down) that one says another time in a replay: nothing may be decided by it then.
+ */
 export class RunnerLife {
-  readonly spec: RunnerSpec;
   readonly workflowId: string;
   readonly firstRunId: string;
   runner: RunnerState;
@@ -58,28 +64,40 @@ export class RunnerLife {
   plainlyCancelled = false;
   /** Its set knows that a runner of this life was online. */
   toldOnline: boolean;
+  /** The present runner's pod and Secret were asked to be deleted. */
+  deletion: Promise<PodDeletion> | undefined;
   unregisterAttempts = 0;
   replaced: RunnerResult['replaced'] = [];
   neverStartedInARow = 0;
   shortLivedInARow = 0;
-  phases: { phase: RunnerPhase; at: string }[] = [];
+  phases: RunnerStatus['phases'] = [];
+  #spec: RunnerSpec | undefined;
   #phase: RunnerPhase = 'Requested';
-  #publishedName: string | undefined;
-  #publishedPhase: RunnerPhase | undefined;
-  #waitsFor: string | undefined;
-  #waitsUntil: number | undefined;
+  readonly #display = new RunnerDisplay();
+  #waits: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'> = {};
 
-  constructor(spec: RunnerSpec, workflowId: string, firstRunId: string, carried: CarriedLife | undefined) {
-    this.spec = spec;
+  constructor(workflowId: string, firstRunId: string, carried?: CarriedLife) {
     this.workflowId = workflowId;
     this.firstRunId = firstRunId;
     this.runner = carried?.runner ?? this.#newRunner(1);
     // A life continues as new only while it is online.
     this.toldOnline = carried !== undefined;
     if (carried === undefined) return;
-    const { phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = carried;
+    const { spec, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = carried;
     Object.assign(this, { phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel });
+    this.#spec = spec;
     this.#phase = phases.at(-1)?.phase ?? 'Idle';
+  }
+
+  /** Its input was checked: from now on it has a name. */
+  admit(spec: RunnerSpec): void {
+    this.#spec = spec;
+  }
+
+  /** @throws ApplicationFailure before it is admitted */
+  get spec(): RunnerSpec {
+    if (this.#spec === undefined) throw ApplicationFailure.nonRetryable('The runner was not admitted yet', 'Defect');
+    return this.#spec;
   }
 
   /** Where it is registered. @throws ApplicationFailure for a plain command, which is registered nowhere */
@@ -95,6 +113,7 @@ export class RunnerLife {
   /** The next runner of this life: a new name, a new registration, a new pod. */
   replaceRunner(): void {
     this.runner = this.#newRunner(this.runner.identity.attempt + 1);
+    this.deletion = undefined;
   }
 
   #newRunner(attempt: number): RunnerState {
@@ -112,37 +131,15 @@ export class RunnerLife {
 
   /** What the CI server is asked for. */
   get registration(): { readonly name: string; readonly id?: number } {
-    const { id } = this.runner;
-    return { name: this.runnerName, ...(id === undefined ? {} : { id }) };
+    return { name: this.runnerName, ...defined({ id: this.runner.id }) };
   }
 
-  /** Moves to a phase: the search attribute for lists and filters, the details for the one who looks. */
-  enter(phase: RunnerPhase, more: { outcome?: string; cause?: RunnerCause } = {}): void {
+  /** Moves to a phase, and shows it. */
+  enter(phase: RunnerPhase, verdict: ShownVerdict = {}): void {
     if (phase === this.#phase) return;
-    const first = this.phases.length === 0;
     this.pass(phase);
-    this.#publish(first, more);
+    this.#display.list(this.spec, phase, this.runnerName, verdict);
     this.waitFor(undefined);
-  }
-
-  /** Shows the present phase in lists, where it was only passed until now. */
-  linger(): void {
-    if (this.#phase !== this.#publishedPhase) this.#publish(false, {});
-  }
-
-  #publish(first: boolean, more: { outcome?: string; cause?: RunnerCause }): void {
-    const { spec } = this;
-    const name = this.runnerName;
-    upsertSearchAttributes([
-      { key: SEARCH_ATTRIBUTES.phase, value: this.#phase },
-      ...(first && spec.scope !== undefined ? [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }] : []),
-      ...(first && spec.set !== undefined ? [{ key: SEARCH_ATTRIBUTES.set, value: spec.set }] : []),
-      ...(name !== this.#publishedName ? [{ key: SEARCH_ATTRIBUTES.name, value: name }] : []),
-      ...(more.outcome === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.outcome, value: more.outcome }]),
-      ...(more.cause === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.cause, value: more.cause }]),
-    ]);
-    this.#publishedName = name;
-    this.#publishedPhase = this.#phase;
   }
 
   /** Notes a phase that is over by the time it is known, or soon after: in the record, not worth an event. */
@@ -153,11 +150,15 @@ export class RunnerLife {
     if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);
   }
 
+  /** Shows the present phase in lists, where it was only passed until now. */
+  linger(): void {
+    if (this.#phase !== this.#display.shownPhase) this.#display.list(this.spec, this.#phase, this.runnerName);
+  }
+
   /** Says what the life waits for, and until when (ms since the epoch). */
-  waitFor(what: string | undefined, untilMs?: number): void {
-    this.#waitsFor = what;
-    this.#waitsUntil = untilMs;
-    setCurrentDetails(this.#details());
+  waitFor(waitsFor: string | undefined, untilMs?: number): void {
+    this.#waits = defined({ waitsFor, waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString() });
+    this.#display.detail(this.spec, this.status());
   }
 
   /** Counts how many runners in a row went the same bad way, the present one included. */
@@ -168,7 +169,7 @@ export class RunnerLife {
 
   requestCancel(wanted: Cancellation): void {
     this.cancel = upgradeCancellation(this.cancel, wanted);
-    setCurrentDetails(this.#details());
+    if (this.#spec !== undefined) this.#display.detail(this.#spec, this.status());
   }
 
   /** A job event from the CI server: an early hint. Events about other runners, and stale ones, change nothing. */
@@ -233,44 +234,21 @@ export class RunnerLife {
 
   carry(): CarriedLife {
     const { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = this;
-    return { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, ...(cancel === undefined ? {} : { cancel }) };
+    return { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, ...defined({ cancel }) };
   }
 
   status(): RunnerStatus {
-    const { runner, cancel } = this;
+    const { runner, cancel, phases, replaced, unregisterAttempts } = this;
+    const { id: runnerId, job, pod } = runner;
     return {
       phase: this.#phase,
       runnerName: this.runnerName,
       attempt: runner.identity.attempt,
-      unregisterAttempts: this.unregisterAttempts,
-      phases: this.phases,
-      replaced: this.replaced,
-      ...(runner.id === undefined ? {} : { runnerId: runner.id }),
-      ...(runner.pod === undefined ? {} : { pod: runner.pod.name, podUid: runner.pod.uid }),
-      ...(runner.pod?.node === undefined ? {} : { node: runner.pod.node }),
-      ...(runner.job === undefined ? {} : { job: runner.job }),
-      ...(this.#waitsFor === undefined ? {} : { waitsFor: this.#waitsFor }),
-      ...(this.#waitsUntil === undefined ? {} : { waitsUntil: new Date(this.#waitsUntil).toISOString() }),
-      ...(cancel === undefined ? {} : { cancel: { mode: cancel.mode, reason: cancel.reason } }),
+      unregisterAttempts,
+      phases,
+      replaced,
+      ...defined({ runnerId, pod: pod?.name, podUid: pod?.uid, node: pod?.node, job, cancel: cancel && { mode: cancel.mode, reason: cancel.reason } }),
+      ...this.#waits,
     };
-  }
-
-  #details(): string {
-    const s = this.status();
-    const row = (name: string, value: string | number | undefined) => (value === undefined || value === '' ? [] : [`| ${name} | ${String(value).replaceAll('|', '\\|')} |`]);
-    return [
-      `| Runner | ${s.phase} |`,
-      '|---|---|',
-      ...row('Name', s.runnerName),
-      ...row('Scope', this.spec.scope?.name),
-      ...row('Pod', s.pod),
-      ...row('Node', s.node),
-      ...row('Job', s.job),
-      ...row('Waits for', s.waitsFor),
-      ...row('Until', s.waitsUntil),
-      ...row('Cancel', s.cancel && `${s.cancel.mode} ${s.cancel.reason}`),
-      ...this.spec.warnings.flatMap((warning) => row('Warning', warning)),
-      ...s.replaced.flatMap((lost) => row('Replaced', `${lost.runnerName} (${lost.cause})`)),
-    ].join('\n');
   }
 }

@@ -2,7 +2,9 @@
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
-import type { RemovalAnswer } from '../../core/domain/ciServer.ts';
+import { defined } from '../../core/defined.ts';
+import type { RunnerLife } from './life.ts';
+import type { Unregistered } from './unregister.ts';
 
 export interface EndFacts {
   readonly cancel?: Cancellation;
@@ -26,8 +28,8 @@ export interface EndFacts {
   readonly ownBusyAtEnd: boolean;
   /** Its job ended otherwise than in success after the runner had been told to go: the goodbye interrupted it. */
   readonly jobInterrupted: boolean;
-  /** The CI server's last answer to a removal; `gone`: absent, but an earlier try of ours may have removed it, its answer lost. */
-  readonly removal?: RemovalAnswer | 'gone';
+  /** The CI server's last answer to a removal. */
+  readonly removal?: Unregistered['removal'];
   readonly onEviction: OnEviction;
   /** Runners in a row, this one included, whose container never started. */
   readonly neverStartedInARow: number;
@@ -35,9 +37,13 @@ export interface EndFacts {
   readonly shortLivedInARow: number;
 }
 
-export type EndDecision =
-  | { readonly kind: 'replace'; readonly cause: RunnerCause; readonly afterMs: number; readonly message: string }
-  | { readonly kind: 'end'; readonly outcome: RunnerOutcome; readonly cause?: RunnerCause; readonly message: string };
+export interface Verdict {
+  readonly kind: 'end';
+  readonly outcome: RunnerOutcome;
+  readonly cause?: RunnerCause;
+  readonly message: string;
+}
+export type EndDecision = Verdict | { readonly kind: 'replace'; readonly cause: RunnerCause; readonly afterMs: number; readonly message: string };
 
 /** Exit code of GitHub's runner when its version is no longer accepted (ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE=1). */
 export const RUNNER_DEPRECATED_EXIT_CODE = 7;
@@ -45,6 +51,30 @@ export const RUNNER_DEPRECATED_EXIT_CODE = 7;
 const KILLED_EXIT_CODE = 137;
 const MAX_NEVER_STARTED = 3;
 const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000] as const;
+
+/** What the verdict goes by. @param failure - a deadline or a failed step ended the attempt before the runner did */
+export function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, stoppedByUs, removedAlive }: Unregistered): EndFacts {
+  const { runner, spec, cancel, neverStartedInARow, shortLivedInARow } = life;
+  const { pod, sawJob } = runner;
+  // A runner that came online after its deadline and ran a job was not lost to it.
+  const failed = failure?.cause === 'never_registered' && sawJob ? undefined : failure;
+  return {
+    ...defined({ cancel, failure: failed, pod, removal }),
+    stoppedByUs,
+    removedAlive,
+    ephemeral: spec.ephemeral,
+    plainCommand: spec.scope === undefined,
+    checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
+    started: pod?.startedAt !== undefined,
+    wasOnline: runner.online,
+    sawJob,
+    ownBusyAtEnd: life.ownSignal() === 'busy',
+    jobInterrupted: runner.jobFailedAt !== undefined && runner.jobFailedAt >= Date.parse(pod?.toldToGoAt ?? ''),
+    onEviction: spec.onEviction,
+    neverStartedInARow,
+    shortLivedInARow,
+  };
+}
 
 /** The verdict on this runner's end. An unknown final state is never `succeeded`. */
 export function decideEnding(f: EndFacts): EndDecision {
@@ -75,7 +105,7 @@ function initFailureOf({ pod, started }: EndFacts): string | undefined {
  */
 function didItsJob(f: EndFacts, lost: boolean): boolean {
   if (lost) return f.sawJob && !f.ownBusyAtEnd && !f.jobInterrupted && f.removal !== 'busy';
-  return f.sawJob || f.removal === 'absent' || f.removal === 'gone' || f.removal === 'busy';
+  return f.sawJob || f.removal === 'absent' || f.removal === 'absentAfterRetry' || f.removal === 'busy';
 }
 
 /** Did the command run to its end? One that was told to go and exits with 0 may have stopped half-way: only the supervisor, or a policy, tells. */
@@ -93,20 +123,21 @@ function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecisi
   return whenExited(f);
 }
 
-/** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; `gone` may be our own doing. */
+/** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; after a retry it may be our own doing. */
 function wasBusy(f: EndFacts): boolean {
   if (f.plainCommand) return f.started;
   return f.ownBusyAtEnd || f.jobInterrupted || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent');
 }
 
-function whenCancelled(f: EndFacts, cancel: Cancellation): EndDecision {
+/** A cancelled life ends, whatever became of its runner. */
+export function whenCancelled(f: EndFacts, cancel: Cancellation): Verdict {
   const because = cancel.reason === '' ? '' : `: ${cancel.reason}`;
   if (cancel.by === 'drain') return whenDrained(f, because);
   return end('aborted', `The runner was ended (${cancel.by}, ${cancel.mode})${because}.`, cancel.by);
 }
 
 /** Retired in good order, unless something went wrong meanwhile: a job that was lost in a drain is lost all the same. */
-function whenDrained(f: EndFacts, because: string): EndDecision {
+function whenDrained(f: EndFacts, because: string): Verdict {
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
   const exit = f.pod?.exit;
   const loss = lossOf(f);
@@ -122,7 +153,7 @@ function whenDrained(f: EndFacts, because: string): EndDecision {
   return end('succeeded', `The runner was drained${because}.`);
 }
 
-function outOfMemory(): EndDecision {
+function outOfMemory(): Verdict {
   return end('failed', 'The runner was killed: out of memory. Raise its memory limit.', 'oom_killed');
 }
 
@@ -180,7 +211,7 @@ function replace(cause: RunnerCause, inARow: number, when: string, resumes = fal
   return { kind: 'replace', cause, afterMs, message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt goes on from its saved state' : 'another takes its place'}.` };
 }
 
-function whenExited(f: EndFacts): EndDecision {
+function whenExited(f: EndFacts): Verdict {
   const exit = f.pod?.exit;
   if (exit === undefined) return end('errored', 'The runner ended and nothing says how.', 'agent_lost');
   if (exit.code === RUNNER_DEPRECATED_EXIT_CODE) {
@@ -195,6 +226,6 @@ function whenExited(f: EndFacts): EndDecision {
   return end('errored', 'The runner exited with code 0 without having run a job.', 'agent_lost');
 }
 
-function end(outcome: RunnerOutcome, message: string, cause?: RunnerCause): EndDecision {
-  return cause === undefined ? { kind: 'end', outcome, message } : { kind: 'end', outcome, cause, message };
+function end(outcome: RunnerOutcome, message: string, cause?: RunnerCause): Verdict {
+  return { kind: 'end', outcome, message, ...defined({ cause }) };
 }

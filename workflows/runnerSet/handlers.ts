@@ -1,6 +1,6 @@
 /** What a set can be told, and asked. */
 import { ActivityFailure, ApplicationFailure, setHandler } from '@temporalio/workflow';
-import { clean } from '../../core/domain/cancellation.ts';
+import { readReason } from '../../core/domain/cancellation.ts';
 import type { RunningSet } from './reconcile.ts';
 import { workerCalls } from './calls.ts';
 import {
@@ -50,7 +50,7 @@ export function listen(set: RunningSet): void {
     description: 'Another template: starts a rollout if it differs',
     validator: (template) => refuseWhileEnding(set, typeof template === 'object' && template !== null, 'give the template of the runners'),
   });
-  setHandler(pauseUpdate, (body?: { reason?: string }) => changed(() => state.pause(clean(body?.reason ?? ''))), { description: 'Start no runner. Body: {reason}', validator: (_body?: { reason?: string }) => refuseWhileEnding(set) });
+  setHandler(pauseUpdate, (body?: { reason?: string }) => changed(() => state.pause(readReason(body))), { description: 'Start no runner. Body: {reason}', validator: (_body?: { reason?: string }) => refuseWhileEnding(set) });
   setHandler(resumeUpdate, () => changed(() => state.resume()), { description: 'Start runners again, also after a breaker stopped it', validator: () => refuseWhileEnding(set) });
   setHandler(holdUpdate, ({ runner, release }) => changed(() => state.hold(runner, release === true)), {
     description: 'Keep a runner from scale-downs and rollouts. Body: {runner, release}',
@@ -60,7 +60,7 @@ export function listen(set: RunningSet): void {
       if (body.release === true ? !state.facts.holds.some((held) => state.isSame(held, runner)) : state.runners.find(runner) === undefined) throw new Error(`runner: this set ${body.release === true ? 'holds' : 'has'} no "${runner}"`);
     },
   });
-  setHandler(drainSetUpdate, (body?: { reason?: string }) => changed(() => state.end(clean(body?.reason ?? ''))), { description: 'Drain every runner; then the set ends. Body: {reason}' });
+  setHandler(drainSetUpdate, (body?: { reason?: string }) => changed(() => state.end(readReason(body))), { description: 'Drain every runner; then the set ends. Body: {reason}' });
 }
 
 /** Fails an update before it is in the history. */

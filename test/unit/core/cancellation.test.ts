@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { clean, readCancelRequest, upgradeCancellation, type Cancellation } from '../../../core/domain/cancellation.ts';
+import { readCancelRequest, readDrainRequest, upgradeCancellation, type Cancellation } from '../../../core/domain/cancellation.ts';
 import type { CancelMode } from '../../../core/contract/index.ts';
 
 const MODES: readonly CancelMode[] = ['drain', 'stop', 'force'];
@@ -46,6 +46,15 @@ describe('the body of the cancel signal', () => {
   });
 
   test('a reason is shown to people: it is bounded', () => {
-    expect(clean('x'.repeat(10_000))).toHaveLength(500);
+    expect(readCancelRequest('x'.repeat(10_000)).reason).toHaveLength(500);
   });
+});
+
+test.each<[what: string, body: unknown, reason: string]>([
+  ['nothing', undefined, ''],
+  ['null, as the CLI sends it', null, ''],
+  ['a reason', { reason: ' old\nimage ' }, 'old image'],
+  ['a reason that is no text', { reason: 5 }, ''],
+])('the body of the update drain: %s', (_what, body, reason) => {
+  expect(readDrainRequest(body as never)).toEqual({ mode: 'drain', by: 'drain', reason });
 });

@@ -49,7 +49,7 @@ describe('the runner ended by itself', () => {
   test.each<Row>([
     ['exit 0 after a job', { pod: exited(0), sawJob: true }, end('succeeded')],
     ['exit 0, and it is unregistered: it had a job', { pod: exited(0), removal: 'absent' }, end('succeeded')],
-    ['exit 0, and it is unregistered, perhaps by us', { pod: exited(0), removal: 'gone' }, end('succeeded')],
+    ['exit 0, and it is unregistered, perhaps by us', { pod: exited(0), removal: 'absentAfterRetry' }, end('succeeded')],
     ['exit 0, and GitHub still calls it busy: it had a job', { pod: exited(0), removal: 'busy' }, end('succeeded')],
     ['exit 0 while idle, still registered: no job', { pod: exited(0) }, end('errored', 'agent_lost')],
     ['exit 0 before it was online', { pod: exited(0), wasOnline: false }, end('errored', 'never_registered')],
@@ -84,8 +84,8 @@ describe('the runner was lost', () => {
     ['busy by its own word', { pod: evicted, ownBusyAtEnd: true, sawJob: true }, end('errored', 'evicted')],
     ['busy by the CI server’s word', { pod: evicted, removal: 'busy' }, end('errored', 'evicted')],
     ['unregistered by itself: an ephemeral one had taken a job', { pod: vanished, removal: 'absent' }, end('errored', 'deleted_externally')],
-    ['unregistered, perhaps by a try of ours whose worker died: no sign of a job', { pod: vanished, removal: 'gone' }, replace('deleted_externally')],
-    ['the same, busy by its own word', { pod: vanished, removal: 'gone', ownBusyAtEnd: true, sawJob: true }, end('errored', 'deleted_externally')],
+    ['unregistered, perhaps by a try of ours whose worker died: no sign of a job', { pod: vanished, removal: 'absentAfterRetry' }, replace('deleted_externally')],
+    ['the same, busy by its own word', { pod: vanished, removal: 'absentAfterRetry', ownBusyAtEnd: true, sawJob: true }, end('errored', 'deleted_externally')],
     ['a static one unregistered: no sign of a job', { pod: vanished, removal: 'absent', ephemeral: false }, replace('deleted_externally')],
     ['busy, onEviction replace', { pod: evicted, ...busy, onEviction: 'replace' }, replace('evicted')],
     ['evicted, yet its job was done', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), sawJob: true, removal: 'absent' }, end('succeeded')],
@@ -250,7 +250,7 @@ function* everyCombination(): Generator<EndFacts> {
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
     const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;
     for (const pod of pods) {
-      for (const removal of [undefined, 'removed', 'absent', 'gone', 'busy'] as const) {
+      for (const removal of [undefined, 'removed', 'absent', 'absentAfterRetry', 'busy'] as const) {
         for (const cancel of [undefined, drain, cancelled('drain').cancel, cancelled('stop').cancel]) {
           for (const onEviction of ['fail', 'replace'] as const) {
             for (const neverStartedInARow of [1, 4]) {

@@ -11,7 +11,7 @@ const MARGIN_MS = 10_000;
  * Makes a failure final when its retry would come too late for the activity's schedule-to-close timeout. Temporal would otherwise report
  * a bare timeout, and with it lose the one thing that people want to know: what went wrong all the time.
  */
-export function lastTry(error: unknown): unknown {
+export function finalWhenOutOfTime(error: unknown): unknown {
   if (!(error instanceof ApplicationFailure) || error.nonRetryable === true) return error;
   const { attempt, scheduleToCloseTimeoutMs, scheduledTimestampMs } = activityInfo();
   if (scheduleToCloseTimeoutMs <= 0) return error;

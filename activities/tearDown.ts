@@ -1,0 +1,43 @@
+/**
+ * The one way out of what ran: its pod, its registration's Secret, its claims. Everybody who wants a pod gone comes here; the only other
+ * place that deletes one is earlyDeletion.ts.
+ */
+import type { PodDeletion, TearDownInput } from '../core/calls/index.ts';
+import { defined } from '../core/defined.ts';
+import { answerSoon, type LookOut } from './heldBackAnswers.ts';
+import { keepLog } from './keepLog.ts';
+import { onCluster } from './onCluster.ts';
+import type { ActivityPorts } from './ports.ts';
+
+/** Deletes what the input names. What does not exist (any more) is as good as deleted. */
+export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<PodDeletion> {
+  const { compute, shortWaits } = ports;
+  const { identity, namespace } = input;
+  const { state, lookOut } = await onCluster(`deleting what ran of ${compute.podName(identity)}`, async () => {
+    const [deleted] = await Promise.all([
+      deletePod(ports, input),
+      input.secret === true ? compute.deleteRegistration(identity, namespace) : undefined,
+      input.claims === undefined ? undefined : compute.deleteClaims(identity, input.claims, namespace),
+    ]);
+    return deleted;
+  });
+  return await answerSoon(shortWaits, lookOut, (seen) => (seen?.gone === true ? 'gone' : state));
+}
+
+async function deletePod(ports: ActivityPorts, { identity, namespace, pod: wanted }: TearDownInput): Promise<{ state: PodDeletion; lookOut?: LookOut }> {
+  const { compute, shortWaits } = ports;
+  if (wanted === undefined) return { state: 'gone' };
+  const pod = wanted.ref ?? (await compute.observe({ name: compute.podName(identity), ...defined({ namespace }) }));
+  if (pod === undefined) return { state: 'gone' };
+  const { gracePeriodSeconds, reason, announce } = wanted;
+  if (wanted.keepLog === true) await keepLog(ports, pod, identity.workflowId);
+  // From before the deletion: its end may be told of sooner than the request is answered.
+  const lookOut = wanted.untilGone === true ? shortWaits?.lookOut(pod, 'gone') : undefined;
+  let state: PodDeletion = 'gone';
+  try {
+    state = await compute.deletePod(pod, defined({ gracePeriodSeconds, reason, announce }));
+  } finally {
+    if (state === 'gone' && lookOut !== undefined) shortWaits?.forget(lookOut);
+  }
+  return state === 'gone' ? { state } : { state, ...defined({ lookOut }) };
+}

@@ -1,0 +1,53 @@
+/** How people see a runner: search attributes for lists and filters, details for the one who looks. */
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { SEARCH_ATTRIBUTES, type RunnerCause, type RunnerOutcome, type RunnerPhase, type RunnerStatus } from '../../core/contract/index.ts';
+import type { RunnerSpec } from '../../core/input/runner.ts';
+
+/** The verdict, once there is one. */
+export interface ShownVerdict {
+  readonly outcome?: RunnerOutcome;
+  readonly cause?: RunnerCause;
+}
+
+export class RunnerDisplay {
+  #name: string | undefined;
+  #phase: RunnerPhase | undefined;
+
+  /** What lists show now; not what was only passed since. */
+  get shownPhase(): RunnerPhase | undefined {
+    return this.#phase;
+  }
+
+  /** Shows phase, name and verdict in lists; scope and set with the first of them. */
+  list({ scope, set }: RunnerSpec, phase: RunnerPhase, name: string, { outcome, cause }: ShownVerdict = {}): void {
+    const first = this.#phase === undefined;
+    upsertSearchAttributes([
+      { key: SEARCH_ATTRIBUTES.phase, value: phase },
+      ...(first && scope !== undefined ? [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }] : []),
+      ...(first && set !== undefined ? [{ key: SEARCH_ATTRIBUTES.set, value: set }] : []),
+      ...(name === this.#name ? [] : [{ key: SEARCH_ATTRIBUTES.name, value: name }]),
+      ...(outcome === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]),
+      ...(cause === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.cause, value: cause }]),
+    ]);
+    this.#name = name;
+    this.#phase = phase;
+  }
+
+  /** Markdown for the UI. */
+  detail({ scope, warnings }: RunnerSpec, s: RunnerStatus): void {
+    const row = (name: string, value: string | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${value.replaceAll('|', '\\|')} |`]);
+    const rows = [
+      ...row('Name', s.runnerName),
+      ...row('Scope', scope?.name),
+      ...row('Pod', s.pod),
+      ...row('Node', s.node),
+      ...row('Job', s.job),
+      ...row('Waits for', s.waitsFor),
+      ...row('Until', s.waitsUntil),
+      ...row('Cancel', s.cancel && `${s.cancel.mode} ${s.cancel.reason}`),
+      ...warnings.flatMap((warning) => row('Warning', warning)),
+      ...s.replaced.flatMap((lost) => row('Replaced', `${lost.runnerName} (${lost.cause})`)),
+    ];
+    setCurrentDetails([`| Runner | ${s.phase} |`, '|---|---|', ...rows].join('\n'));
+  }
+}

@@ -1,0 +1,48 @@
+/** What a runner can be told, and asked. */
+import { ApplicationFailure, setHandler } from '@temporalio/workflow';
+import { RUNNER_LEAVES_ALREADY, cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerPhase } from '../../core/contract/index.ts';
+import { readCancelRequest, readDrainRequest } from '../../core/domain/cancellation.ts';
+import { parseDuration } from '../../core/domain/duration.ts';
+import type { RunnerLife } from './life.ts';
+
+const LEAVING: ReadonlySet<RunnerPhase> = new Set(['TearingDown', 'Gone']);
+
+/** Sets the handlers of updates. Before anything is awaited: an update that finds no handler is refused by the SDK, not kept as a signal is. */
+export function takeUpdates(life: RunnerLife): void {
+  setHandler(
+    drainUpdate,
+    (body?: { reason?: string }) => {
+      life.requestCancel(readDrainRequest(body));
+      return { accepted: true as const, phase: life.phase };
+    },
+    {
+      description: 'Retire this runner in good order: its job may finish',
+      validator: (_body?: { reason?: string }) => {
+        if (LEAVING.has(life.phase)) throw ApplicationFailure.nonRetryable(`the runner is ${life.phase} already`, RUNNER_LEAVES_ALREADY);
+      },
+    },
+  );
+  setHandler(
+    extendDeadlineUpdate,
+    ({ by }) => {
+      life.runner.jobDeadline = (life.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0);
+      return { jobDeadline: new Date(life.runner.jobDeadline).toISOString() };
+    },
+    {
+      description: "Extend the running job's deadline. Body: {by: \"30m\"}",
+      validator: (body) => {
+        if ((parseDuration(String(body?.by)) ?? 0) <= 0) throw new Error('by: is not a duration; write for example "30m"');
+        if (life.runner.jobDeadline === undefined) throw new Error('the runner has no job whose deadline could be extended');
+        if (life.spec.pod.supervision.timeoutMs !== undefined && life.runner.pod?.online !== undefined) throw new Error('the timeout of a plain command is kept in its pod, and cannot be extended');
+      },
+    },
+  );
+}
+
+/** Sets the handlers of signals and the query, which may come only once the runner is admitted: until then Temporal keeps them. */
+export function takeSignals(life: RunnerLife): void {
+  setHandler(cancelSignal, (body) => life.requestCancel(readCancelRequest(body)), { description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}' });
+  setHandler(ciEventSignal, (event) => life.onCiEvent(event), { description: "A job event from the CI server's webhook (a hint)" });
+  setHandler(podStateSignal, (event) => life.onPodState(event), { description: 'idle or busy, as the pod itself says (a hint)' });
+  setHandler(statusQuery, () => life.status(), { description: 'Phase, pod, node, job, and what it waits for' });
+}

@@ -1,0 +1,69 @@
+/** What a life waits for, and hears, of its runner's pod. */
+import { condition } from '@temporalio/workflow';
+import type { PodRef, PodView } from '../../core/domain/pod.ts';
+import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
+import { defined } from '../../core/defined.ts';
+import { clusterCalls, podWaitCalls, settle } from '../calls.ts';
+import type { RunnerLife } from './life.ts';
+
+/**
+ * Waits for a condition of the runner's pod, and keeps what was seen. Interrupted by a cancel: the workflow loses interest, the wait
+ * stays (the server refuses the same activity id while a cancelled one is pending).
+ */
+export async function awaitPod(life: RunnerLife, until: PodCondition, withinMs: number): Promise<void> {
+  const { pod } = life.runner;
+  if (pod === undefined) return;
+  const cancelAtStart = life.cancel;
+  const wait = settle(podWait(life, pod, until, { summary: `pod to be ${until}`, withinMs }));
+  let answer: Awaited<typeof wait> | undefined;
+  void wait.then((called) => (answer = called));
+  await condition(() => answer !== undefined || life.cancel !== cancelAtStart);
+  if (answer === undefined) return;
+  if (answer.kind === 'done') see(life, answer.value);
+  else await lookAtPod(life, 'look at the pod');
+}
+
+/** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. */
+export function awaitEnd(life: RunnerLife): void {
+  const { runner } = life;
+  if (runner.pod === undefined) return;
+  void settle(podWait(life, runner.pod, 'ended', { summary: 'runner to end' })).then((called) => {
+    if (called.kind === 'done' && see(life, called.value)) runner.ended = called.value;
+  });
+}
+
+async function podWait({ workflowId, spec }: RunnerLife, pod: PodView, until: PodCondition, options: Parameters<typeof podWaitCalls>[2]): Promise<PodView> {
+  return await podWaitCalls(waitActivityId(until, pod.name), spec.intervals.resyncMs, options).awaitPod({ workflowId, pod: podRef(pod), until });
+}
+
+/** Looks at the pod live. @param summary - why, for the operator */
+export async function lookAtPod(life: RunnerLife, summary: string): Promise<void> {
+  const { runner, workflowId } = life;
+  if (runner.pod !== undefined) see(life, await clusterCalls({ summary }).observePod({ workflowId, pod: podRef(runner.pod) }));
+}
+
+/** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */
+export function see(life: RunnerLife, pod: PodView): boolean {
+  const { runner } = life;
+  const last = runner.pod;
+  // A pod that vanished while nobody watched is reported without the UID that nobody could read any more.
+  if (last === undefined || (pod.uid !== last.uid && !(pod.gone && pod.uid === ''))) return false;
+  // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
+  if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
+  else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;
+  const busy = isBusy(pod, Date.now());
+  if (busy !== undefined && !pod.ended) life.heardPod(busy);
+  const job = pod.exit?.record?.job;
+  // What the runner itself wrote down at its end beats what was last seen of it.
+  if (job === 'none') {
+    // Its probes fail in its last moments, too, as those of a busy one do.
+    runner.podBusy = false;
+    if (runner.job === undefined && !runner.ciBusy) runner.sawJob = false;
+  } else if (job !== undefined) Object.assign(runner, { online: true, sawJob: true, podBusy: job !== 'done' });
+  return true;
+}
+
+/** What names exactly this pod. */
+export function podRef({ name, uid, namespace }: PodView): PodRef {
+  return { name, uid, ...defined({ namespace }) };
+}

@@ -1,0 +1,115 @@
+/** What the unregistration of a runner knows, and how it changes with what is heard. Pure; what follows is for unregisterTable.ts to decide. */
+import type { RemovalAnswer } from '../../core/domain/ciServer.ts';
+import { defined } from '../../core/defined.ts';
+
+/** As the life sees its runner now. */
+export interface SeenFacts {
+  readonly ephemeral: boolean;
+  /** The runner container was seen to start. One that never did cannot hold a job. */
+  readonly started: boolean;
+  /** The container has an exit code, or the pod (this UID) is gone. There may never have been a pod. */
+  readonly ended: boolean;
+  readonly exitCode?: number;
+  /** A job of this runner was seen to start. */
+  readonly sawJob: boolean;
+  /** Somebody else took the pod away with a goodbye (deletion, eviction). */
+  readonly toldToGo: boolean;
+  /** What the pod itself or a job event says; `unknown` when nothing does. `busy` beats every answer of the CI server. */
+  readonly ownSignal: 'idle' | 'busy' | 'unknown';
+  /** We hold the registration's id (JIT, or it was seen online): an absent one was removed and cannot come back. */
+  readonly heldId: boolean;
+  /** The registration deadline is out: what has not registered by now never will. */
+  readonly registrationOver: boolean;
+  /** The pod may be stopped under a job: cancel `stop`/`force`, plain cancellation, or a policy that says so. */
+  readonly stop?: StopMode;
+}
+
+/** What was heard since the unregistration began. Changed by {@link hear} alone. */
+export interface HeardFacts {
+  /** The CI server's answer to the last removal, since anything else changed. `failed`: none is to be had now. */
+  readonly answer?: RemovalAnswer | 'failed';
+  /** When the registration was proven gone (204, or an absence that counts), or since when there is none to remove (ms since the epoch). */
+  readonly provenAtMs?: number;
+  /** The last wait that came to nothing, since anything else changed. */
+  readonly outOfTime?: OwnWait;
+  /** The pod was looked at live since then. */
+  readonly looked: boolean;
+  /** The pod's stop was asked for, in this way. */
+  readonly stopped?: StopMode;
+  /** For the verdict: the last answer. `absentAfterRetry`: absent, but an earlier try of ours, whose answer was lost, may have removed it. */
+  readonly removal?: RemovalAnswer | 'absentAfterRetry';
+  /** For the verdict: the registration was removed under a runner that lived. One without a job ends then by itself, with whatever status. */
+  readonly removedAlive: boolean;
+  /** A removal was asked for while the runner lived, and its answer is not known. */
+  readonly unanswered: boolean;
+}
+
+export type UnregistrationFacts = SeenFacts & HeardFacts;
+export type StopMode = 'stop' | 'force';
+
+/**
+ * What is waited for, and ends by itself if nothing comes:
+ * `patience`: the CI server's answer to a stop; `idleConfirmed`: whether the runner goes on saying that it is idle; `settled`: that a runner
+ * whose registration is gone ends; `terminated`: that a stopped pod ends; `jobDeadline`: the job's end; `busyRecheck`: a busy ephemeral runner's
+ * end; `absentRecheck`: that a runner registers; `credentialsRetry`: that the CI server answers again.
+ */
+export type OwnWait = 'patience' | 'idleConfirmed' | 'settled' | 'terminated' | 'jobDeadline' | 'busyRecheck' | 'absentRecheck' | 'credentialsRetry';
+
+export type UnregistrationNews =
+  /** @property retried - an earlier try of the same call may have done it */
+  | { readonly kind: 'answered'; readonly answer: RemovalAnswer; readonly retried: boolean; readonly atMs: number }
+  /** A removal was asked for and called off, because something else changed. */
+  | { readonly kind: 'calledOff' }
+  /** A removal was asked for, and is not tried any more. */
+  | { readonly kind: 'failed' }
+  | { readonly kind: 'outOfTime'; readonly wait: OwnWait }
+  /** Something that the table must hear of: the runner ended, a stronger cancel came, its own signal changed. */
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'looked' }
+  | { readonly kind: 'stopped'; readonly mode: StopMode };
+
+/** Nothing yet. @param provenAtMs - given for a plain command, which nobody had to know */
+export function nothingHeard(provenAtMs?: number): HeardFacts {
+  return { looked: false, removedAlive: false, unanswered: false, ...defined({ provenAtMs }) };
+}
+
+/** After these the CI server's last answer is too old to go by. */
+const STALE_AFTER: ReadonlySet<OwnWait> = new Set(['settled', 'jobDeadline', 'busyRecheck', 'absentRecheck', 'credentialsRetry']);
+
+/** What is known after the news. @param facts - as they were when what the news is about began */
+export function hear(facts: UnregistrationFacts, news: UnregistrationNews): HeardFacts {
+  const { provenAtMs, stopped, removal, removedAlive, unanswered, outOfTime, answer } = facts;
+  const known = { ...defined({ provenAtMs, stopped, removal }), removedAlive, unanswered, looked: false };
+  switch (news.kind) {
+    case 'answered':
+      return { ...known, ...defined({ outOfTime }), ...afterAnswer(facts, news) };
+    case 'calledOff':
+      return { ...known, unanswered: unanswered || !facts.ended };
+    case 'failed':
+      return { ...known, ...defined({ outOfTime }), unanswered: unanswered || !facts.ended, answer: 'failed' };
+    case 'outOfTime':
+      if (news.wait === 'patience') return { ...known, outOfTime: 'patience', unanswered: unanswered || !facts.ended };
+      return { ...known, outOfTime: news.wait, ...(STALE_AFTER.has(news.wait) ? {} : defined({ answer })) };
+    case 'changed':
+      return known;
+    case 'looked':
+      return { ...known, ...defined({ outOfTime, answer }), looked: true };
+    case 'stopped':
+      return { ...known, stopped: news.mode };
+  }
+}
+
+function afterAnswer(facts: UnregistrationFacts, { answer, retried, atMs }: Extract<UnregistrationNews, { kind: 'answered' }>): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
+  const perhapsByUs = answer === 'absent' && (retried || facts.unanswered);
+  // An ephemeral runner removes itself after its job.
+  const removedItself = facts.ephemeral && facts.sawJob;
+  const lived = !facts.ended || facts.unanswered;
+  const removedAlive = (answer === 'removed' && !facts.ended) || (perhapsByUs && lived && !removedItself);
+  const proven = answer === 'removed' || (answer === 'absent' && (facts.ended || facts.heldId));
+  return {
+    answer,
+    removal: perhapsByUs ? 'absentAfterRetry' : answer,
+    removedAlive: facts.removedAlive || removedAlive,
+    ...(proven ? { provenAtMs: atMs } : {}),
+  };
+}
