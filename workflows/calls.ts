@@ -4,11 +4,14 @@ import type { HoldfastActivities, PodDeletion, TearDownInput } from '../core/cal
 import { ciTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 
+/** The pace of whatever is tried until it succeeds. */
+const RETRY = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
+
 /** A worker that dies under a short activity is noticed after this long. */
 const HEARTBEAT_TIMEOUT = '15s';
 
-/** Removing comes before provisioning: what ends frees what others wait for. */
-const PRIORITY = { remove: 2, provision: 4 } as const;
+/** Removing comes before provisioning: what ends frees what others wait for. The check of a queue comes after both. */
+const PRIORITY = { remove: 2, provision: 4, queueCheck: 5 } as const;
 
 interface CallOptions {
   readonly summary: string;
@@ -16,8 +19,14 @@ interface CallOptions {
   readonly withinMs?: number;
 }
 
-/** The first step: the input is checked, and completed with the defaults of today. Rejects with `InvalidInput`. */
-export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDeregistration'> {
+/**
+ * The first step: the input is checked, and completed with the defaults of today. Rejects with `InvalidInput`.
+ *
+ * A local activity, as {@link localTearDown}: in the workflow task in which one ends, the workflow's clock says in a replay when the activity
+ * ended, not when the task began. So nothing is decided by the clock in that task: the runner's comes to deadlines only after a call of
+ * another kind, and the set goes by the times that its activities tell.
+ */
+export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDeregistration' | 'admitSet'> {
   return proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s' });
 }
 
@@ -34,7 +43,7 @@ export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'pr
   return proxyActivities<HoldfastActivities>({
     startToCloseTimeout: '1m',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
-    retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+    retry: RETRY,
     ...common(options),
   });
 }
@@ -50,7 +59,7 @@ export function ciCalls(
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     startToCloseTimeout: '3m',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
-    retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+    retry: RETRY,
     // The answer of a call that is under way is worth waiting for: it may have changed the world. One that backs off is cancelled at once.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     // Fairness keys are limited to 64 bytes.
@@ -72,6 +81,32 @@ export function podWaitCalls(activityId: string, resyncMs: number, options: Call
 
 function common({ summary, withinMs }: CallOptions): { summary: string; scheduleToCloseTimeout?: number } {
   return withinMs === undefined ? { summary } : { summary, scheduleToCloseTimeout: Math.max(1, withinMs) };
+}
+
+/** The next look is never far away. */
+const QUEUE_CHECK_TRIES = 2;
+
+/** Calls that need only the worker. No local activities: two at once, with updates between, are not the same in every replay. */
+export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitSet' | 'evaluateSchedules' | 'clock'> {
+  return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
+}
+
+/** Calls to Temporal itself. They are tried until they succeed: without Temporal the set does not run either. */
+export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners'> {
+  return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '2m', heartbeatTimeout: HEARTBEAT_TIMEOUT, retry: RETRY });
+}
+
+/** The look at the CI server's jobs: on the rate-limited queue of the credential, in turns between scopes. */
+export function queueCheckCalls(credential: string, scope: Scope): Pick<HoldfastActivities, 'lookForQueuedJobs'> {
+  return proxyActivities<HoldfastActivities>({
+    summary: 'look for queued jobs, in case an event was lost',
+    taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
+    startToCloseTimeout: '2m',
+    scheduleToCloseTimeout: '5m',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: { ...RETRY, maximumAttempts: QUEUE_CHECK_TRIES },
+    priority: { priorityKey: PRIORITY.queueCheck, fairnessKey: scope.name.slice(0, 64) },
+  });
 }
 
 /** How a call ended that may be interrupted. */

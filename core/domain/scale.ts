@@ -14,7 +14,7 @@ export interface Asking {
   /** Of the queued ones, those that the last look at the CI server found queued. */
   readonly confirmedQueued: number;
   /** Runners that were busy before that look: none of them has one of those. */
-  readonly busyBeforeLook: number;
+  readonly busyBeforeCheck: number;
 }
 
 export function toBounds({ replicas, minIdle = 0, max = 0 }: SetScale): ScaleBounds {
@@ -30,7 +30,7 @@ export function leastAndMost(bounds: ScaleBounds): { min: number; max: number } 
  * Idle runners kept ready, and one for each job that is queued or assigned, up to the bound. Runners that are about to end take no place
  * from these. Runners that are busy with jobs of which no event has told count as well, so that the ones kept ready are idle ones.
  */
-export function desiredSize(bounds: ScaleBounds, { queued, assigned, finished, busyRunners, confirmedQueued, busyBeforeLook }: Asking): number {
+export function desiredSize(bounds: ScaleBounds, { queued, assigned, finished, busyRunners, confirmedQueued, busyBeforeCheck }: Asking): number {
   if (bounds.kind === 'fixed') return bounds.replicas;
-  return Math.min(bounds.max, bounds.minIdle + Math.max(queued + assigned + finished, busyRunners, busyBeforeLook + confirmedQueued));
+  return Math.min(bounds.max, bounds.minIdle + Math.max(queued + assigned + finished, busyRunners, busyBeforeCheck + confirmedQueued));
 }

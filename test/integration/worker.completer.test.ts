@@ -5,7 +5,9 @@ import { CompleteAsyncError } from '@temporalio/activity';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { WaitCompleter } from '../../activities/ports.ts';
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { createCompleter } from '../../worker/completer.ts';
+import { createRunnerWorkflows } from '../../worker/temporalRunners.ts';
 import { RUNNER_WORKFLOW } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
@@ -82,6 +84,15 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     expect(await pending(seen)).toEqual(ids.slice(0, 1));
     expect(await pending(new Set(), createCompleter({ client, taskQueue: 'another' }))).toEqual([]);
     await Promise.all(handles.map(async (handle) => await handle.terminate()));
+  });
+
+  test('a drain that the SDK refuses for want of a handler is no refusal by the runner: it goes as a signal', async () => {
+    const handle = await waitingRunner();
+    const environment = new MockActivityEnvironment({}, { client });
+    expect(await environment.run(async () => await createRunnerWorkflows().drain(handle.workflowId, 'an old template'))).toBe('draining');
+    const { events } = await handle.fetchHistory();
+    expect(events?.map((event) => event.workflowExecutionSignaledEventAttributes?.signalName).filter((name) => name !== undefined)).toEqual(['cancel']);
+    await handle.terminate();
   });
 
   test('while Temporal is away it throws, so that the watcher tries again', async () => {

@@ -68,9 +68,9 @@ export class SetModel {
       this.state.settle(this.now);
       const decision = decideSet(this.state, this.now);
       if (decision.list) this.#list();
-      else if (decision.look) {
-        this.state.looking(this.now);
-        this.state.notLooked('not in this world');
+      else if (decision.checkQueue) {
+        this.state.queueCheckBegins(this.now);
+        this.state.queueNotChecked('not in this world');
       } else if (decision.start > 0) this.#start(decision.start);
       else if (decision.drain.length > 0) this.#drain(decision.drain);
       else return;

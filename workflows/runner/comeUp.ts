@@ -1,4 +1,5 @@
 /** From nothing to a runner that is online: provisioning, the pod's way up, registration. */
+import { defined } from '../../core/defined.ts';
 import type { Provisioned } from '../../core/calls/index.ts';
 import { callUnless, ciCalls, clusterCalls, type Called } from '../calls.ts';
 import { decideComingUp } from './onlineDecision.ts';
@@ -50,7 +51,7 @@ async function provision(life: RunnerLife): Promise<Failure | undefined> {
     const cause = CAUSES[called.type];
     const tried = called.timedOut ? ` (tried for ${formatDuration(withinMs)})` : '';
     const message = `The runner could not be provisioned: ${called.message}${tried}`;
-    return cause === undefined ? { message } : { cause, message };
+    return { message, ...defined({ cause }) };
   }
   return undefined;
 }
@@ -76,8 +77,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
 }
 
 async function findProvisioned({ spec, runner }: RunnerLife): Promise<Provisioned | null> {
-  const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
-  const input = { identity: runner.identity, ...place, registered: spec.scope !== undefined };
+  const input = { identity: runner.identity, registered: spec.scope !== undefined, ...defined({ namespace: spec.pod.namespace }) };
   return await clusterCalls({ summary: 'what did the interrupted provisioning leave?' }).findProvisioned(input);
 }
 

@@ -1,4 +1,5 @@
 /** What a runner tells the set it belongs to. A set that is gone, or has no room for the news, costs the runner nothing. */
+import { defined } from '../../core/defined.ts';
 import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
 import { runnerEndedSignal, runnerOnlineSignal, setWorkflowId, type RunnerResult, type RunnerEndedNews, type RunnerNews } from '../../core/contract/index.ts';
 import type { RunnerLife } from './life.ts';
@@ -18,7 +19,7 @@ export async function tellSetEnded(life: RunnerLife, { outcome, cause }: RunnerR
   if (set === undefined) return;
   // An ephemeral runner that ended well by itself has had its job, although nothing may have told of it.
   const ranJob = runner.sawJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
-  const ended: RunnerEndedNews = { ...news(life), outcome, ...(cause === undefined ? {} : { cause }), wasOnline: life.toldOnline || runner.online || ranJob, ranJob };
+  const ended: RunnerEndedNews = { ...news(life), outcome, ...defined({ cause }), wasOnline: life.toldOnline || runner.online || ranJob, ranJob };
   await tolerate(set, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerEndedSignal, ended));
 }
 

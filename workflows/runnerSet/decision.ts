@@ -9,7 +9,7 @@ export interface SetDecision {
   /** Read the runners from visibility. */
   readonly list: boolean;
   /** Look at the jobs of the CI server. */
-  readonly look: boolean;
+  readonly checkQueue: boolean;
   readonly start: number;
   readonly drain: SetPlan['drain'];
   /** The set was to end, and has no runner left. */
@@ -60,12 +60,12 @@ export function decideSet(state: SetState, now: number): SetDecision {
   const plan = planNow(state, now);
   const byGuard = plan.withheld > 0 && plan.guarded > 0;
   const relistAt = listedAt === undefined ? now : listedAt + spec.relistMs;
-  const lookAt = nextLookAt(state, byGuard);
+  const checkAt = nextQueueCheckAt(state, byGuard);
   const fresh = listedAt !== undefined && now - listedAt <= FRESH_MS;
   const list = relistAt <= now || (plan.drain.length > 0 && !fresh);
   const wakes = [
     relistAt,
-    lookAt,
+    checkAt,
     schedule.until ?? Number.POSITIVE_INFINITY,
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
@@ -74,7 +74,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
   return {
     evaluateSchedule: schedule.until !== undefined && schedule.until <= now,
     list,
-    look: lookAt <= now,
+    checkQueue: checkAt <= now,
     // Nothing is started before it is known what runs already.
     start: listedAt === undefined ? 0 : plan.start,
     drain: list ? [] : plan.drain,
@@ -84,13 +84,13 @@ export function decideSet(state: SetState, now: number): SetDecision {
 }
 
 /** Sooner when a place is kept empty for an event that may never come. */
-function nextLookAt({ facts, bounds }: SetState, byGuard: boolean): number {
-  const { spec, ending, lookAskedAt, lookFailure } = facts;
-  const never = ending !== undefined || spec.queueCheckMs === 0 || spec.scope === undefined || bounds.kind === 'fixed' || lookFailure === LOOK_UNSUPPORTED;
+function nextQueueCheckAt({ facts, bounds }: SetState, byGuard: boolean): number {
+  const { spec, ending, queueCheckAskedAt, queueCheckFailure } = facts;
+  const never = ending !== undefined || spec.queueCheckMs === 0 || spec.scope === undefined || bounds.kind === 'fixed' || queueCheckFailure === QUEUE_CHECK_UNSUPPORTED;
   if (never) return Number.POSITIVE_INFINITY;
-  if (lookAskedAt === undefined) return 0;
-  return lookAskedAt + (byGuard ? Math.min(spec.guardLookMs, spec.queueCheckMs) : spec.queueCheckMs);
+  if (queueCheckAskedAt === undefined) return 0;
+  return queueCheckAskedAt + (byGuard ? Math.min(spec.guardLookMs, spec.queueCheckMs) : spec.queueCheckMs);
 }
 
 /** The CI server has no list of its jobs: it is not asked again. */
-export const LOOK_UNSUPPORTED = 'unsupported';
+export const QUEUE_CHECK_UNSUPPORTED = 'unsupported';

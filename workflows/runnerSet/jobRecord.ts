@@ -49,11 +49,11 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
 /**
  * What is known of a job after a look at the CI server found it queued. The look is older than an event that came meanwhile: what has
  * gone further since stays.
- * @param lookedAt - when the look began, by the workflow's clock
+ * @param checkedAt - when the look began, by the workflow's clock
  */
-export function confirmQueued(job: JobRecord | undefined, queuedAt: number, lookedAt: number, now: number): JobRecord {
-  if (job === undefined) return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: lookedAt };
-  if (job.state === 'queued' || (job.state === 'left' && job.seenAt < lookedAt)) return { ...job, state: 'queued', seenAt: now, confirmedAt: lookedAt };
+export function confirmQueued(job: JobRecord | undefined, queuedAt: number, checkedAt: number, now: number): JobRecord {
+  if (job === undefined) return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: checkedAt };
+  if (job.state === 'queued' || (job.state === 'left' && job.seenAt < checkedAt)) return { ...job, state: 'queued', seenAt: now, confirmedAt: checkedAt };
   return job;
 }
 
@@ -61,8 +61,8 @@ export function confirmQueued(job: JobRecord | undefined, queuedAt: number, look
  * What is known of a job after a look at all jobs of the CI server did not find it: whoever waited has left, and who ran is done.
  * An event may still say where it went.
  */
-export function confirmAbsent(job: JobRecord, lookedAt: number, now: number): JobRecord {
-  if (job.seenAt >= lookedAt) return job;
+export function confirmAbsent(job: JobRecord, checkedAt: number, now: number): JobRecord {
+  if (job.seenAt >= checkedAt) return job;
   if (job.state === 'queued') return { ...without(job, 'confirmedAt'), state: 'left', seenAt: now };
   if (job.state === 'assigned') return { ...job, state: 'done', seenAt: now };
   return job;

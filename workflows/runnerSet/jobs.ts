@@ -71,18 +71,18 @@ export class SetJobs {
   /**
    * Takes in a look at the CI server.
    * @param complete - the look left nothing out: what it does not list neither waits nor runs
-   * @param lookedAt - when it began
+   * @param checkedAt - when it began
    */
-  look({ jobs, complete }: { jobs: readonly CiJob[]; complete: boolean }, lookedAt: number, now: number): void {
+  takeQueueCheck({ jobs, complete }: { jobs: readonly CiJob[]; complete: boolean }, checkedAt: number, now: number): void {
     const listed = new Set<string>();
     for (const job of jobs) {
       const key = jobKey({ jobId: job.id, runAttempt: job.runAttempt });
       listed.add(key);
-      if (job.status === 'queued') this.#set(key, (known) => confirmQueued(known, job.queuedAt, lookedAt, now), now);
+      if (job.status === 'queued') this.#set(key, (known) => confirmQueued(known, job.queuedAt, checkedAt, now), now);
       else this.take({ ...job, action: 'in_progress', jobId: job.id, labels: [], at: job.startedAt ?? job.queuedAt }, now);
     }
     if (!complete) return;
-    for (const key of this.#live.keys()) if (!listed.has(key)) this.#set(key, (job) => (job === undefined ? undefined : confirmAbsent(job, lookedAt - LIST_LAG_MS, now)), now);
+    for (const key of this.#live.keys()) if (!listed.has(key)) this.#set(key, (job) => (job === undefined ? undefined : confirmAbsent(job, checkedAt - LIST_LAG_MS, now)), now);
   }
 
   /** A runner has ended: the job that was assigned to it is over, or will never be another's. @returns whether there was one */
@@ -100,9 +100,9 @@ export class SetJobs {
   }
 
   /** Queued jobs that a look begun at this time or later found queued. */
-  confirmedSince(lookedAt: number): number {
+  confirmedSince(checkedAt: number): number {
     let confirmed = 0;
-    for (const at of this.#confirmed.values()) if (at >= lookedAt) confirmed++;
+    for (const at of this.#confirmed.values()) if (at >= checkedAt) confirmed++;
     return confirmed;
   }
 

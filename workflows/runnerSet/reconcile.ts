@@ -1,8 +1,8 @@
-import { CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
-import { settle } from '../calls.ts';
+import { defined } from '../../core/defined.ts';
+import { ApplicationFailure, CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { LOOK_UNSUPPORTED, decideSet, type SetDecision } from './decision.ts';
-import { lookCalls, temporalCalls, workerCalls } from './calls.ts';
+import { QUEUE_CHECK_UNSUPPORTED, decideSet, type SetDecision } from './decision.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet, SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
@@ -22,6 +22,9 @@ const BATCH = 100;
 /** A timer for a schedule that is months away is set again every day. */
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
+/** What a piece of news, or a word of an operator's, does to the set. */
+type News = (state: SetState, now: number) => void;
+
 interface Alarm {
   readonly at: number;
   readonly scope: CancellationScope;
@@ -36,13 +39,14 @@ interface Alarm {
  * not in the worker's cache (the query runs what has happened since the last workflow task at that task's time).
  */
 export class RunningSet {
-  readonly state: SetState;
+  readonly name: string;
+  #state: SetState | undefined;
   /** What has come in and is not in the state yet. */
-  readonly #inbox: ((now: number) => void)[] = [];
-  #now: number;
+  readonly #inbox: News[] = [];
+  #now = 0;
   /** Something was changed by hand. */
   #changed = false;
-  #looking = false;
+  #checkingQueue = false;
   #underWay = 0;
   /**
    * An update that reaches a worker together with other news, and not the workflow in its cache, is put in another order by a later replay
@@ -58,22 +62,42 @@ export class RunningSet {
   #jobEvents = 0;
   #timer: Alarm | undefined;
 
-  constructor(state: SetState, now: number) {
-    this.state = state;
-    this.#now = now;
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Its declaration was checked, or carried over. */
+  begin(state: SetState): void {
+    this.#state = state;
+    this.#now = state.facts.at;
+  }
+
+  /** Nothing can be changed by hand before; what comes by then waits. */
+  async begun(): Promise<void> {
+    if (this.#state === undefined) await condition(() => this.#state !== undefined);
+  }
+
+  get hasBegun(): boolean {
+    return this.#state !== undefined;
+  }
+
+  /** @throws ApplicationFailure before it has begun */
+  get state(): SetState {
+    if (this.#state === undefined) throw ApplicationFailure.nonRetryable("The set's declaration was not checked yet", 'Defect');
+    return this.#state;
   }
 
   /** News whose time matters: taken in when the loop has asked for it, once for all that comes meanwhile. */
-  receive(news: (now: number) => void, jobEvents = 0): void {
+  receive(news: News, jobEvents = 0): void {
     this.#inbox.push(news);
     this.#events++;
     this.#jobEvents += jobEvents;
   }
 
   /** A change by hand, at once. @param at - the time, if that matters (ms since the epoch) */
-  change(apply: (now: number) => void, at = this.#now): RunnerSetStatus {
+  change(apply: News, at = this.#now): RunnerSetStatus {
     this.#now = Math.max(this.#now, at);
-    apply(this.#now);
+    apply(this.state, this.#now);
     this.state.settle(this.#now);
     this.#changed = true;
     this.#updates++;
@@ -123,7 +147,7 @@ export class RunningSet {
 
   #takeIn(): void {
     this.#changed = false;
-    for (const news of this.#inbox.splice(0)) news(this.#now);
+    for (const news of this.#inbox.splice(0)) news(this.state, this.#now);
     this.state.settle(this.#now);
     this.#show();
   }
@@ -140,7 +164,7 @@ export class RunningSet {
   #act(decision: SetDecision): Promise<Timed> | undefined {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
     if (decision.list) return this.#list();
-    if (decision.look) this.#look();
+    if (decision.checkQueue) this.#checkQueue();
     if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
     if (decision.drain.length > 0) return this.#drain(decision.drain.slice(0, BATCH));
     return undefined;
@@ -173,7 +197,7 @@ export class RunningSet {
     const long = this.#updates > 0 || this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
     // Only the run that was asked to cancel can end Cancelled: it goes on as long as it may.
     const isTime = workflowInfo().continueAsNewSuggested || (long && this.state.facts.cancelled !== true);
-    return isTime && !this.#looking && this.#underWay === 0;
+    return isTime && !this.#checkingQueue && this.#underWay === 0;
   }
 
   /**
@@ -187,28 +211,28 @@ export class RunningSet {
 
   async #evaluateSchedule(): Promise<Timed> {
     const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({ schedules: this.state.facts.spec.schedules });
-    this.#inbox.push((now) => this.state.reschedule(schedule, now));
+    this.#inbox.push((state, now) => state.reschedule(schedule, now));
     return { at };
   }
 
   async #list(): Promise<Timed> {
     const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
-    this.#inbox.push((now) => this.state.listed(runners, now));
+    this.#inbox.push((state, now) => state.listed(runners, now));
     return { at };
   }
 
   /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. */
-  #look(): void {
+  #checkQueue(): void {
     const { name, scope, credential, labels } = this.state.facts.spec;
-    if (this.#looking || scope === undefined) return;
-    this.#looking = true;
-    const lookedAt = this.#now;
-    this.state.looking(lookedAt);
-    void settle(lookCalls(credential, scope).lookForQueuedJobs({ set: name, taskQueue: workflowInfo().taskQueue, scope, credential, labels })).then((called) => {
-      this.#looking = false;
-      this.receive((now) => {
-        if (called.kind === 'done' && called.value !== null) this.state.looked(called.value, lookedAt, now);
-        else this.state.notLooked(called.kind === 'failed' ? called.message : LOOK_UNSUPPORTED);
+    if (this.#checkingQueue || scope === undefined) return;
+    this.#checkingQueue = true;
+    const checkedAt = this.#now;
+    this.state.queueCheckBegins(checkedAt);
+    void settle(queueCheckCalls(credential, scope).lookForQueuedJobs({ set: name, taskQueue: workflowInfo().taskQueue, scope, credential, labels })).then((called) => {
+      this.#checkingQueue = false;
+      this.receive((state, now) => {
+        if (called.kind === 'done' && called.value !== null) state.queueChecked(called.value, checkedAt, now);
+        else state.queueNotChecked(called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED);
       });
     });
   }
@@ -218,19 +242,19 @@ export class RunningSet {
     const free = slots ? this.state.runners.freeSlots(count) : [];
     const runners = Array.from({ length: count }, (_none, index) => {
       const slot = free[index];
-      return { workflowId: runnerWorkflowId(name, freshSuffix(Math.random)), ...(slot === undefined ? {} : { slot }) };
+      return { workflowId: runnerWorkflowId(name, freshSuffix(Math.random)), ...defined({ slot }) };
     });
     // Before they are started: an end that is told at once must find them.
     this.state.starting(runners, this.#now);
     const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, runners });
-    if (refused.length > 0) this.#inbox.push((now) => this.state.notStarted(refused, why, now));
+    if (refused.length > 0) this.#inbox.push((state, now) => state.notStarted(refused, why, now));
     return { at };
   }
 
   async #drain(drain: SetDecision['drain']): Promise<Timed> {
     const runners = [...drain];
     const { at, gone } = await temporalCalls(`drain ${runners.length} runners`).drainRunners({ runners });
-    this.#inbox.push((now) => this.state.draining(runners.map(({ workflowId }) => workflowId), gone, now));
+    this.#inbox.push((state, now) => state.draining(runners.map(({ workflowId }) => workflowId), gone, now));
     return { at };
   }
 }

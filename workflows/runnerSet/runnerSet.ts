@@ -1,7 +1,7 @@
 import { CancelledFailure, CancellationScope, setWorkflowOptions, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { admission } from '../calls.ts';
 import { RunningSet } from './reconcile.ts';
-import { setAdmission } from './calls.ts';
 import { listen } from './handlers.ts';
 import { SetState, type CarriedSet } from './state.ts';
 
@@ -14,26 +14,28 @@ import { SetState, type CarriedSet } from './state.ts';
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
 export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Promise<RunnerSetStatus> {
-  const { state, now } = carried === undefined ? await begin(input) : { state: SetState.restore(carried), now: carried.facts.at };
-  const set = new RunningSet(state, now);
+  const set = new RunningSet(input.name);
+  if (carried !== undefined) set.begin(SetState.restore(carried));
+  // Before anything is awaited: an update that finds no handler is refused by the SDK, not kept as a signal is.
   listen(set);
+  if (carried === undefined) set.begin(await admit(input));
   let cancelRequested = false;
   void CancellationScope.current().cancelRequested.catch(() => {
     cancelRequested = true;
-    set.change(() => state.end('the workflow was cancelled', true));
+    set.change((state) => state.end('the workflow was cancelled', true));
   });
   await CancellationScope.nonCancellable(async () => await set.run(input));
-  if (cancelRequested) throw new CancelledFailure(`The set ${state.facts.spec.name} was cancelled, and its runners have left.`);
+  if (cancelRequested) throw new CancelledFailure(`The set ${input.name} was cancelled, and its runners have left.`);
   return set.status();
 }
 
-async function begin(input: RunnerSetInput): Promise<{ state: SetState; now: number }> {
-  const { spec, declaration, schedule, at } = await setAdmission().admitSet({ input });
+async function admit(input: RunnerSetInput): Promise<SetState> {
+  const { spec, declaration, schedule, at } = await admission().admitSet({ input });
   upsertSearchAttributes([
     { key: SEARCH_ATTRIBUTES.set, value: spec.name },
     ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),
   ]);
-  return { state: SetState.begin(spec, declaration, schedule, at), now: at };
+  return SetState.begin(spec, declaration, schedule, at);
 }
 
 // A set has no end of its own: with worker versioning it moves on to each new version, while every runner ends on the one that it began on.

@@ -1,4 +1,5 @@
 /** The runners of a set, as far as it knows: from its own starts, their signals, job events and Temporal's visibility. */
+import { defined } from '../../core/defined.ts';
 import type { RunnerPhase, SetRunnerStatus } from '../../core/contract/index.ts';
 import { runnerWorkflowId, suffixOf } from '../../core/domain/setRunnerNames.ts';
 import type { ListedRunner } from '../../core/calls/index.ts';
@@ -81,7 +82,7 @@ export class SetRunners {
   }
 
   add({ workflowId, slot }: { workflowId: string; slot?: number }, generation: string, ephemeral: boolean, now: number): void {
-    this.#runners.set(workflowId, { workflowId, generation, ephemeral, startedAt: now, state: 'starting', jobSeen: false, ...(slot === undefined ? {} : { slot }) });
+    this.#runners.set(workflowId, { workflowId, generation, ephemeral, startedAt: now, state: 'starting', jobSeen: false, ...defined({ slot }) });
   }
 
   enter(runner: SetRunner, state: SetRunner['state'], now: number): void {
@@ -135,7 +136,7 @@ export class SetRunners {
   }
 
   #adopt({ workflowId, generation = UNKNOWN_GENERATION[0], ephemeral = UNKNOWN_GENERATION[1], startedAt, slot }: ListedRunner): SetRunner {
-    const runner: SetRunner = { workflowId, generation, ephemeral, startedAt, state: 'starting', jobSeen: false, ...(slot === undefined ? {} : { slot }) };
+    const runner: SetRunner = { workflowId, generation, ephemeral, startedAt, state: 'starting', jobSeen: false, ...defined({ slot }) };
     this.#runners.set(workflowId, runner);
     return runner;
   }

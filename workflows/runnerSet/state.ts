@@ -1,4 +1,5 @@
 /** All that a set knows, what each piece of news changes in it, and what follows from it. No Temporal here: it is tested as it is. */
+import { defined } from '../../core/defined.ts';
 import type { JobEvent, RunnerEndedNews, RunnerNews, RunnerSetInput } from '../../core/contract/index.ts';
 import { HEALTHY, afterEnd, afterFailure, afterOnline, type SetHealth } from './breaker.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
@@ -31,10 +32,10 @@ export interface SetFacts {
   /** When the runners were last read from visibility. */
   listedAt?: number;
   /** When the last look at the jobs of the CI server began, and the last that had an answer. */
-  lookAskedAt?: number;
-  lookedAt?: number;
+  queueCheckAskedAt?: number;
+  checkedAt?: number;
   /** Why the last look had no answer; `unsupported`: the CI server has no such look. */
-  lookFailure?: string;
+  queueCheckFailure?: string;
   /** Ephemeral runners that ended with a job of which no event has told, and when. */
   guards: [string, number][];
 }
@@ -80,7 +81,7 @@ export class SetState {
     const { facts } = this;
     if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
     Object.assign(facts, { spec, declaration, schedule });
-    delete facts.lookAskedAt;
+    delete facts.queueCheckAskedAt;
     if (holds !== undefined) facts.holds = [...holds];
     if (paused === true) facts.pausedBy ??= '';
     if (paused === false) delete facts.pausedBy;
@@ -93,7 +94,7 @@ export class SetState {
     return {
       ...declaration,
       ...(holds.length === 0 ? {} : { holds: [...holds] }),
-      ...(pausedBy === undefined ? {} : { paused: true }),
+      ...defined({ paused: pausedBy === undefined ? undefined : true }),
     };
   }
 
@@ -208,21 +209,21 @@ export class SetState {
     this.settle(now);
   }
 
-  looking(now: number): void {
-    this.facts.lookAskedAt = now;
+  queueCheckBegins(now: number): void {
+    this.facts.queueCheckAskedAt = now;
   }
 
-  looked(jobs: CiJobs, lookedAt: number, now: number): void {
+  queueChecked(jobs: CiJobs, checkedAt: number, now: number): void {
     const { facts } = this;
-    this.jobs.look(jobs, lookedAt, now);
-    if (jobs.complete) facts.guards = facts.guards.filter(([, endedAt]) => endedAt > lookedAt);
-    facts.lookedAt = lookedAt;
-    delete facts.lookFailure;
+    this.jobs.takeQueueCheck(jobs, checkedAt, now);
+    if (jobs.complete) facts.guards = facts.guards.filter(([, endedAt]) => endedAt > checkedAt);
+    facts.checkedAt = checkedAt;
+    delete facts.queueCheckFailure;
     this.settle(now);
   }
 
-  notLooked(why: string): void {
-    this.facts.lookFailure = why;
+  queueNotChecked(why: string): void {
+    this.facts.queueCheckFailure = why;
   }
 
   // ----------------------------------------------------------------------------------------------- what follows
@@ -239,7 +240,7 @@ export class SetState {
     facts.guards = facts.guards.filter(([, endedAt]) => endedAt + facts.spec.recreationGuardMs > now);
     const busy = this.runners.all().filter(({ state }) => state === 'busy');
     const assigned = this.jobs.assignedRunners();
-    const lookedAt = facts.lookedAt ?? Number.POSITIVE_INFINITY;
+    const checkedAt = facts.checkedAt ?? Number.POSITIVE_INFINITY;
     const desired =
       facts.ending !== undefined
         ? 0
@@ -247,8 +248,8 @@ export class SetState {
             ...this.demand(),
             finished: busy.filter(({ ephemeral, jobSeen, runnerName = '' }) => ephemeral && jobSeen && !assigned.has(runnerName)).length,
             busyRunners: busy.length,
-            confirmedQueued: this.jobs.confirmedSince(lookedAt),
-            busyBeforeLook: busy.filter(({ busySince = lookedAt }) => busySince < lookedAt).length,
+            confirmedQueued: this.jobs.confirmedSince(checkedAt),
+            busyBeforeCheck: busy.filter(({ busySince = checkedAt }) => busySince < checkedAt).length,
           });
     if (desired > facts.desired) facts.lastScaleUpAt = now;
     facts.desired = desired;

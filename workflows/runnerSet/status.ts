@@ -1,4 +1,5 @@
 /** How people see a set: the `status` query, and the details in Temporal's UI. */
+import { defined } from '../../core/defined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
 import { planNow, type PlanNow } from './decision.ts';
@@ -23,20 +24,16 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
     ...leastAndMost(state.bounds),
     runners: state.runners.all().map((runner) => runnerStatus(runner, state.isHeld(runner))),
     jobs: { ...state.demand(), startedTotal: jobs.startedTotal, completedTotal: jobs.completedTotal },
-    ...(paused === undefined ? {} : { paused }),
-    ...(waitsFor === '' ? {} : { waitsFor }),
-    ...(facts.ending === undefined ? {} : { ending: facts.ending }),
+    ...defined({ paused, waitsFor: waitsFor === '' ? undefined : waitsFor, ending: facts.ending, scopeKind: spec.scope?.kind }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',
-    ...(spec.scope === undefined ? {} : { scopeKind: spec.scope.kind }),
     holds: [...holds],
   };
 }
 
 function runnerStatus(runner: ReturnType<SetState['runners']['all']>[number], held: boolean): SetRunnerStatus {
   const { workflowId, runnerName, generation, state, startedAt, slot } = runner;
-  const known = { ...(runnerName === undefined ? {} : { runnerName }), ...(slot === undefined ? {} : { slot }) };
-  return { workflowId, generation, state, held, startedAt: new Date(startedAt).toISOString(), ...known };
+  return { workflowId, generation, state, held, startedAt: new Date(startedAt).toISOString(), ...defined({ runnerName, slot }) };
 }
 
 function whyNoneStarted({ facts }: SetState, { allowance }: PlanNow): string | undefined {
@@ -82,7 +79,7 @@ export function setDetails(state: SetState, now: number): string {
     ...row('Starts no runner', s.paused),
     ...row('Waits for', s.waitsFor),
     ...row('Holds', s.holds.join(', ')),
-    ...row('Look at queued jobs', facts.lookFailure),
+    ...row('Look at queued jobs', facts.queueCheckFailure),
     ...(runners.length === 0 ? [] : ['', '| Runner | State | Template | Since |', '|---|---|---|---|', ...runners]),
     ...(s.runners.length > MAX_ROWS ? ['', `… and ${s.runners.length - MAX_ROWS} more`] : []),
   ].join('\n');

@@ -68,22 +68,22 @@ describe('all jobs of a set', () => {
   ])('a look: %s', (_what, events, seen, complete, expected) => {
     const jobs = new SetJobs();
     for (const one of events) jobs.take(one, 1_000);
-    jobs.look({ jobs: seen, complete }, 60_000, 60_500);
+    jobs.takeQueueCheck({ jobs: seen, complete }, 60_000, 60_500);
     expect(jobs.count(anywhere)).toEqual(expected);
   });
 
   test('a look that began before the event, or a moment after it, cannot deny it', () => {
     const jobs = new SetJobs();
     jobs.take(queued, 60_000);
-    jobs.look({ jobs: [], complete: true }, 65_000, 66_000);
+    jobs.takeQueueCheck({ jobs: [], complete: true }, 65_000, 66_000);
     expect(jobs.count(anywhere)).toEqual({ queued: 1, assigned: 0 });
   });
 
   test('a job that had left and was queued again is found by the next look', () => {
     const jobs = new SetJobs();
     jobs.take(queued, 1_000);
-    jobs.look({ jobs: [], complete: true }, 60_000, 60_500);
-    jobs.look({ jobs: [{ ...listed, status: 'queued' }], complete: true }, 120_000, 120_500);
+    jobs.takeQueueCheck({ jobs: [], complete: true }, 60_000, 60_500);
+    jobs.takeQueueCheck({ jobs: [{ ...listed, status: 'queued' }], complete: true }, 120_000, 120_500);
     expect({ ...jobs.count(anywhere), confirmed: jobs.confirmedSince(120_000) }).toEqual({ queued: 1, assigned: 0, confirmed: 1 });
   });
 

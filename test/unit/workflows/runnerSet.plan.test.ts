@@ -52,7 +52,7 @@ describe('the plan of a set', () => {
 });
 
 describe('the size that is wanted', () => {
-  const quiet = { queued: 0, assigned: 0, finished: 0, confirmedQueued: 0, busyRunners: 0, busyBeforeLook: 0 };
+  const quiet = { queued: 0, assigned: 0, finished: 0, confirmedQueued: 0, busyRunners: 0, busyBeforeCheck: 0 };
   test.each([
     ['replicas, whatever the demand', { replicas: 4 }, { ...quiet, queued: 9 }, 4],
     ['idle ones only', { minIdle: 2, max: 10 }, quiet, 2],
@@ -63,7 +63,7 @@ describe('the size that is wanted', () => {
     ['but keeps its own place under the most', { minIdle: 1, max: 4 }, { ...quiet, queued: 2, finished: 3, busyRunners: 3 }, 4],
     ['a busy one may have the queued job', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, busyRunners: 1 }, 1],
     ['even one that the CI server called queued before', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1 }, 1],
-    ['unless the CI server called it queued when the runner was busy', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1, busyBeforeLook: 1 }, 2],
+    ['unless the CI server called it queued when the runner was busy', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1, busyBeforeCheck: 1 }, 2],
     ['minIdle defaults to none', { max: 3 }, quiet, 0],
   ])('%s', (_what, scale, asking, wanted) => {
     expect(desiredSize(toBounds(scale), asking)).toBe(wanted);
