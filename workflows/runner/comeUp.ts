@@ -7,9 +7,11 @@ import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { EndFacts } from './verdict.ts';
 import type { RunnerLife } from './life.ts';
-import { podOf } from '../../core/input/podRequest.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
+
+/** How long the answer "provisioned" may wait for "online". */
+const HELD_BACK_MS = 5_000;
 
 type Failure = NonNullable<EndFacts['failure']>;
 
@@ -62,9 +64,9 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
   const { podUnscheduledMs, podPendingMs } = spec.timeouts;
   const input = {
     runnerName: life.runnerName,
-    pod: { identity: runner.identity, ...podOf(spec) },
+    pod: { identity: runner.identity, ...spec.pod },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
-    onlineWithinMs: Math.min(spec.intervals.heldBackMs, podUnscheduledMs, podPendingMs),
+    onlineWithinMs: Math.min(HELD_BACK_MS, podUnscheduledMs, podPendingMs),
   };
   return await callUnless(
     () => life.cancel !== undefined,

@@ -6,13 +6,15 @@ import type { RunnerLife } from './life.ts';
 
 /** Queries and updates wait while a workflow task does. */
 const SOON_MS = 2_000;
+/** How long the answer "deleted" may wait for "gone". */
+const HELD_BACK_MS = 5_000;
 
 /** What is to be deleted. The log's tail is kept of a runner that may not have succeeded. */
 export function tearDownInput({ runner, spec, cancel }: RunnerLife) {
   const place = spec.pod.namespace === undefined ? {} : { namespace: spec.pod.namespace };
   const { pod } = runner;
   const keepLog = pod?.startedAt !== undefined && !pod.gone && (pod.exit?.code !== 0 || cancel !== undefined);
-  return { identity: runner.identity, ...place, ...(pod === undefined ? {} : { pod: podRef(pod) }), ...(keepLog ? { keepLog } : {}), goneWithinMs: spec.intervals.heldBackMs };
+  return { identity: runner.identity, ...place, ...(pod === undefined ? {} : { pod: podRef(pod) }), ...(keepLog ? { keepLog } : {}), goneWithinMs: HELD_BACK_MS };
 }
 
 /** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
@@ -21,7 +23,7 @@ export async function tearDown(life: RunnerLife): Promise<void> {
   const { runner, spec } = life;
   let gone = (await deleteAll(life)) === 'gone';
   while (!gone && runner.pod !== undefined) {
-    const withinMs = spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
+    const withinMs = spec.pod.terminationGracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
     life.linger();
     life.waitFor('pod to be gone', Date.now() + withinMs);
     await awaitPod(life, 'gone', withinMs);

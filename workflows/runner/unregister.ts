@@ -228,14 +228,14 @@ class Unregistration {
     life.enter('Draining');
     const nowMs = Date.now();
     // A runner that was never online cannot hold a job for long; one that was may have taken a job that nothing tells of.
-    const settleMs = (this.#provenAt ?? nowMs) + (runner.online ? spec.timeouts.jobMs : spec.intervals.removalSettleMs) - nowMs;
-    const jobMs = (runner.jobDeadline ?? nowMs + spec.timeouts.jobMs) - nowMs;
+    const settleMs = (this.#provenAt ?? nowMs) + (runner.online ? spec.timeouts.jobTimeoutMs : spec.intervals.removalSettleMs) - nowMs;
+    const jobMs = (runner.jobDeadline ?? nowMs + spec.timeouts.jobTimeoutMs) - nowMs;
     const timeouts = {
       settled: settleMs,
       jobDeadline: jobMs,
       idleConfirmed: (this.#provenAt ?? nowMs) + spec.intervals.idleConfirmMs - nowMs,
       busyRecheck: Math.min(spec.intervals.busyRecheckMs, jobMs),
-      terminated: this.#stopRequested === 'force' ? FORCED_OVERDUE_MS : spec.gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS,
+      terminated: this.#stopRequested === 'force' ? FORCED_OVERDUE_MS : spec.pod.terminationGracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS,
     };
     const summary = action.until === 'busyRecheck' ? `${action.why}: safety re-check` : action.why;
     const timeoutMs = Math.max(1, timeouts[action.until]);
