@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { RUNNER_INTERVALS, RUNNER_TIMEOUTS, STOP_TIMEOUTS } from '../../../core/contract/index.ts';
-import { parseRunnerInput, type RunnerSpec } from '../../../core/input/runner.ts';
+import type { z } from 'zod';
+import { RUNNER_INTERVALS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerInput } from '../../../core/contract/index.ts';
+import { parseRunnerInput, type runnerSchema, type RunnerSpec } from '../../../core/input/runner.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -17,6 +18,9 @@ function refused(input: unknown): string[] {
   const parsed = parseRunnerInput(input, { workflowId: 'runner-x' });
   return parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`);
 }
+
+/** Held by the compiler: what the contract documents is of a type that the schema takes. (The schema's `satisfies` holds the other way.) */
+const documented = (input: RunnerInput): z.input<typeof runnerSchema> => input;
 
 describe('production defaults', () => {
   /** Changing one of these changes how runners behave in production: on purpose only, with a line in the changelog. */
@@ -56,7 +60,7 @@ describe('production defaults', () => {
   };
 
   test('every one of them', () => {
-    expect(accepted({ organization: 'acme' }, 'runner-a')).toEqual({ ...defaults, name: 'a', scope: { kind: 'organization', name: 'acme' } });
+    expect(accepted(documented({ organization: 'acme' }), 'runner-a')).toEqual({ ...defaults, name: 'a', scope: { kind: 'organization', name: 'acme' } });
   });
 
   test('as they are documented', () => {
