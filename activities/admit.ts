@@ -5,7 +5,6 @@
  */
 import { parseDeregistrationInput, type DeregistrationSpec } from '../core/input/deregistration.ts';
 import { parseRunnerInput, type RunnerSpec } from '../core/input/runner.ts';
-import { podOf } from '../core/input/podRequest.ts';
 import type { InputError, Parsed } from '../core/input/fields.ts';
 import { runnerHash } from './compute/naming.ts';
 import { failure } from './failures.ts';
@@ -14,11 +13,11 @@ import { FAILURE_TYPES, type AdmitRunnerInput } from '../core/calls/index.ts';
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
 export function admitRunner(ports: ActivityPorts, { input, workflowId, firstRunId }: AdmitRunnerInput): RunnerSpec {
-  const parsed = parseRunnerInput(input, workflowId, ports.timeoutPolicy);
+  const parsed = parseRunnerInput(input, { workflowId, nameHash: runnerHash({ workflowId, firstRunId }), policy: ports.timeoutPolicy });
   const spec = admit(ports, parsed, parsed.ok && parsed.spec.scope !== undefined);
-  const faults = ports.compute.faults(podOf(spec));
+  const faults = ports.compute.faults(spec.pod);
   if (faults.length > 0) throw invalid(faults.map((message) => ({ field: '', message })));
-  return { ...spec, nameHash: runnerHash({ workflowId, firstRunId }) };
+  return spec;
 }
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */

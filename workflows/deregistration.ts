@@ -12,7 +12,7 @@ const LONGEST_RETRY_FACTOR = 15;
  * still there then is reported as dangling; GitHub itself drops an ephemeral runner after one day offline and others after 14.
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
-  const { scope, credential, runner, reason, giveUpMs, firstRetryMs } = await admission().admitDeregistration({ input });
+  const { scope, credential, runner, reason, giveUpAfterMs, firstRetryMs } = await admission().admitDeregistration({ input });
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
   const { removeRegistration } = proxyActivities<HoldfastActivities>({
@@ -20,7 +20,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
     summary: 'unregister (again while the CI server calls it busy)',
     startToCloseTimeout: '3m',
     heartbeatTimeout: '15s',
-    scheduleToCloseTimeout: giveUpMs,
+    scheduleToCloseTimeout: giveUpAfterMs,
     retry: { initialInterval: firstRetryMs, backoffCoefficient: 2, maximumInterval: firstRetryMs * LONGEST_RETRY_FACTOR },
   });
   const called = await settle(
@@ -41,6 +41,6 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
   if (called.kind === 'interrupted') throw ApplicationFailure.nonRetryable('The removal was cancelled', 'Cancelled');
   return {
     outcome: 'dangling',
-    message: `The registration of ${name} could not be removed within ${formatDuration(giveUpMs)}: ${called.message}`,
+    message: `The registration of ${name} could not be removed within ${formatDuration(giveUpAfterMs)}: ${called.message}`,
   };
 }

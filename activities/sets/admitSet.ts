@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { invalid } from '../admit.ts';
-import { podOf } from '../../core/input/podRequest.ts';
 import { UnknownCredentialError, type ActivityPorts } from '../ports.ts';
 import { scheduleFault, scheduleNow } from './schedules.ts';
 import type { AdmittedSet } from '../../core/calls/index.ts';
@@ -12,10 +11,10 @@ const GENERATION_DIGITS = 10;
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
 export function admitSet({ compute, ciServers, timeoutPolicy }: ActivityPorts, { input }: { input: unknown }): AdmittedSet {
-  const parsed = parseRunnerSetInput(input, { hash: templateHash, checkSchedule: scheduleFault, ...(timeoutPolicy && { policy: timeoutPolicy }) });
+  const parsed = parseRunnerSetInput(input, { hash: templateHash, checkSchedule: scheduleFault, policy: timeoutPolicy });
   if (!parsed.ok) throw invalid(parsed.errors);
   const { runner, ...spec } = parsed.spec;
-  const faults = compute.faults(podOf(runner));
+  const faults = compute.faults(runner.pod);
   if (faults.length > 0) throw invalid(faults.map((message) => ({ field: 'template:', message })));
   try {
     if (spec.scope !== undefined) ciServers.get(spec.credential);

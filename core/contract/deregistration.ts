@@ -1,7 +1,19 @@
 /** Public names of the workflow that goes on removing the registration of a runner that is gone. */
+import type { Durations } from '../domain/duration.ts';
+
 export const DEREGISTRATION_WORKFLOW = 'deregistration';
 
-export interface DeregistrationInput {
+/** How long, and how often at first, a removal is tried, with the defaults. */
+export const DEREGISTRATION_PATIENCE = {
+  /** How long to keep trying. @default "24h" */
+  giveUpAfter: '24h',
+  /** First retry delay, doubles up to 15 times itself. @default "1m" */
+  firstRetry: '1m',
+} as const;
+
+/** Input of the `deregistration` workflow. */
+export interface DeregistrationInput extends Durations<typeof DEREGISTRATION_PATIENCE> {
+  /** Exactly one of these three. */
   organization?: string;
   repository?: string;
   enterprise?: string;
@@ -11,10 +23,6 @@ export interface DeregistrationInput {
   runner: { name: string; id?: number };
   /** Shown to people. */
   reason?: string;
-  /** How long to keep trying. @default "24h" */
-  giveUpAfter?: string;
-  /** First retry delay, doubles up to 15 times itself. @default "1m" */
-  firstRetry?: string;
 }
 
 export interface DeregistrationResult {

@@ -4,6 +4,8 @@
  */
 export * from './deregistration.ts';
 export * from './runner.ts';
+export * from './runnerInput.ts';
 export * from './runnerSet.ts';
+export * from './runnerSetInput.ts';
 export * from './searchAttributes.ts';
 export * from './taskQueues.ts';

@@ -1,66 +1,12 @@
-/** Public names of runner sets: the workflow type, its signals, query, updates, input and status. See contract.ts for those of one runner. */
+/** Public names of runner sets: the workflow type, its signals, query, updates and status. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { RunnerCause, RunnerInput, RunnerOutcome } from './runner.ts';
+import type { RunnerCause, RunnerOutcome } from './runner.ts';
+import type { RunnerSetInput, SetScale } from './runnerSetInput.ts';
 
 export const RUNNER_SET_WORKFLOW = 'runnerSet';
 
 /** Workflow id of a set: one per name. */
 export const setWorkflowId = (name: string): string => `set-${name}`;
-
-/** How many runners: a fixed number, or as many as demand asks for between two bounds. Exactly one of the two forms. */
-export interface SetScale {
-  /** A fixed number of runners, whatever the demand. */
-  replicas?: number;
-  /** Idle runners kept ready, on top of those that jobs are assigned to or queued for. */
-  minIdle?: number;
-  /** Runners at the most. Required with `minIdle`. */
-  max?: number;
-}
-
-/** Another scale for a time; the first entry that holds now wins. */
-export interface SetSchedule extends SetScale {
-  /** When it begins: five cron fields, in which day of month and day of week are alternatives. */
-  cron: string;
-  /** IANA time zone. @default "UTC" */
-  timeZone?: string;
-  /** For how long, such as `10h`. */
-  duration: string;
-}
-
-/** Input of the `runnerSet` workflow, and one document of `holdfast set apply`. */
-export interface RunnerSetInput extends SetScale {
-  name: string;
-  /** What each runner is started with. `name` and `set` are the set's to give. */
-  template: Omit<RunnerInput, 'name' | 'set'>;
-  schedules?: SetSchedule[];
-  /** Since the last scale-up, before idle runners in excess are drained. @default "10m" */
-  scaleDownDelay?: string;
-  /** How long the place of an ephemeral runner that ran a job no event told of stays empty, unless the CI server says sooner. @default "10m" */
-  recreationGuard?: string;
-  rollout?: {
-    /** Runners of a new template beyond the number wanted, while the old ones leave. @default 1 */
-    maxSurge?: number;
-  };
-  /** Runners, by name or workflow id, that no scale-down and no rollout touches. Absent in an `apply`: as they are. */
-  holds?: string[];
-  /** No runner is started while paused; those that run go on. Absent in an `apply`: as it is. */
-  paused?: boolean;
-  /** How often queued jobs are looked for at the CI server, in case webhooks were lost; `0s` turns it off. @default "5m" */
-  queueCheck?: string;
-  /** Pace of re-checks; the defaults are right for production. */
-  intervals?: SetIntervals;
-}
-
-export interface SetIntervals {
-  /** How often the runners are read again from Temporal's visibility. @default "5m" */
-  relist?: string;
-  /** After runners that did not come up, before the next one is tried; doubles with each. @default "15s" */
-  firstRetry?: string;
-  /** The longest of these waits. @default "10m" */
-  longestRetry?: string;
-  /** Between two looks at queued jobs that an ended runner's place waits for. @default "30s" */
-  guardLook?: string;
-}
 
 /** One event of one job, as a set hears of it. Times are the CI server's own, ms since the epoch. */
 export interface JobEvent {

@@ -1,4 +1,5 @@
 /** Durations at the edge are strings such as `30s`, `10m`, `1h30m` (Go's notation, as Kubernetes and Prow print them); inside, ms. */
+import { defined, type Defined } from '../defined.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
@@ -22,4 +23,15 @@ export function formatDuration(ms: number): string {
   const [h, m, s] = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60), seconds % 60];
   if (h > 0) return `${h}h${m}m${s}s`;
   return m > 0 ? `${m}m${s}s` : `${s}s`;
+}
+
+/** Fields that may each hold a duration string: those of a table of defaults. `undefined` in the table: none by default. */
+export type Durations<Defaults> = { -readonly [Field in keyof Defaults]?: string };
+
+/** The same durations in ms, under names that say so. */
+export type Milliseconds<T> = Defined<{ readonly [Field in keyof T & string as `${Field}Ms`]: undefined extends T[Field] ? number | undefined : number }>;
+
+/** `{resync: '10m'}` → `{resyncMs: 600_000}`; what has no value is left out. @param durations - valid ones */
+export function milliseconds<T extends Readonly<Record<string, string | undefined>>>(durations: T): Milliseconds<T> {
+  return Object.fromEntries(Object.entries<string>(defined(durations)).map(([field, text]) => [`${field}Ms`, parseDuration(text) ?? Number.NaN])) as Milliseconds<T>;
 }

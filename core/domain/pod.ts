@@ -51,7 +51,10 @@ export interface Supervision {
   readonly startupMs: number;
 }
 
-/** A persistent volume of the runner container. The one called `state` outlives an attempt: `HOLDFAST_STATE_DIR`. */
+/** Name of the volume claim that holds the state of a workload from one attempt to the next: `HOLDFAST_STATE_DIR`. */
+export const STATE_CLAIM = 'state';
+
+/** A persistent volume of the runner container. The one called {@link STATE_CLAIM} outlives an attempt. */
 export interface VolumeClaimRequest {
   readonly name: string;
   readonly mountPath: string;

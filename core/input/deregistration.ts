@@ -1,49 +1,33 @@
-/** Validation of the `deregistration` workflow's input. */
+/** The `deregistration` workflow's input: from what people write, or a runner's life hands on, to a {@link DeregistrationSpec}. */
 import { z } from 'zod';
 import type { RemoveRegistrationInput } from '../calls/index.ts';
-import type { DeregistrationInput } from '../contract/index.ts';
-import { parseDuration } from '../domain/duration.ts';
-import { RUNNER_DEFAULTS } from './runnerDefaults.ts';
-import { credentialName, duration, scopeErrors, scopeFields, toErrors, toScope, type Parsed } from './fields.ts';
+import { DEREGISTRATION_PATIENCE, type DeregistrationInput } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
+import { milliseconds, type Milliseconds } from '../domain/duration.ts';
+import { credentialName, DEFAULT_CREDENTIAL, durationFields, scopeErrors, scopeFields, toErrors, toScope, type FieldsOf, type Parsed } from './fields.ts';
 
-/** A validated removal. Durations in ms. */
-export interface DeregistrationSpec {
+/** A validated removal. */
+export interface DeregistrationSpec extends Milliseconds<typeof DEREGISTRATION_PATIENCE> {
   readonly scope: Scope;
   readonly credential: string;
   readonly runner: RemoveRegistrationInput['runner'];
   readonly reason: string;
-  readonly giveUpMs: number;
-  readonly firstRetryMs: number;
 }
-
-/** Production defaults; a table test pins them. */
-export const DEREGISTRATION_DEFAULTS = { giveUpAfter: '24h', firstRetry: '1m' } as const;
 
 const schema = z.strictObject({
   ...scopeFields,
-  credential: credentialName.optional(),
-  runner: z.strictObject({ name: z.string().min(1).max(64), id: z.number().int().positive().optional() }, 'is missing: give {"name": …} and, where it is known, {"id": …}'),
-  reason: z.string().max(500).optional(),
-  giveUpAfter: duration.optional(),
-  firstRetry: duration.optional(),
-});
+  ...durationFields(DEREGISTRATION_PATIENCE),
+  credential: credentialName.exactOptional(),
+  runner: z.strictObject({ name: z.string().min(1).max(64), id: z.number().int().positive().exactOptional() }, 'is missing: give {"name": …} and, where it is known, {"id": …}'),
+  reason: z.string().max(500).exactOptional(),
+} satisfies FieldsOf<DeregistrationInput>);
 
-/** Validates what people hand in, or a runner's life hands on. Every error is reported at once. */
+/** Every error is reported at once. */
 export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpec> {
   const parsed = schema.safeParse(raw);
   if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
-  const input = parsed.data as DeregistrationInput;
-  const errors = scopeErrors(input);
+  const errors = scopeErrors(parsed.data);
   if (errors.length > 0) return { ok: false, errors };
-  const { giveUpAfter, firstRetry } = { ...DEREGISTRATION_DEFAULTS, ...input };
-  const spec: DeregistrationSpec = {
-    scope: toScope(input),
-    credential: input.credential ?? RUNNER_DEFAULTS.credential,
-    runner: input.runner,
-    reason: input.reason ?? 'asked for by hand',
-    giveUpMs: parseDuration(giveUpAfter) ?? Number.NaN,
-    firstRetryMs: parseDuration(firstRetry) ?? Number.NaN,
-  };
-  return { ok: true, spec };
+  const { credential = DEFAULT_CREDENTIAL, runner, reason = 'asked for by hand', organization: _o, repository: _r, enterprise: _e, ...patience } = parsed.data;
+  return { ok: true, spec: { scope: toScope(parsed.data), credential, runner, reason, ...milliseconds({ ...DEREGISTRATION_PATIENCE, ...patience }) } };
 }

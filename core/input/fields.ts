@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { parseDuration } from '../domain/duration.ts';
 import type { Scope } from '../domain/ciServer.ts';
 
-// The workflow sandbox forbids code generation; zod's interpreter is as fast for one object.
+// Some places forbid code generation; zod's interpreter is as fast for one object.
 z.config({ jitless: true });
 
 /** One thing wrong with the input: the field, what is wrong, and how to mend it. */
@@ -15,20 +15,34 @@ export interface InputError {
 /** Input that was validated: what the workflow works with, or everything that is wrong. */
 export type Parsed<T> = { ok: true; spec: T } | { ok: false; errors: InputError[] };
 
+/** The fields of a schema for what the contract documents as `T`: one too many, too few or of a wider type does not compile. */
+export type FieldsOf<T> = { readonly [Field in keyof T]-?: z.ZodType<unknown, T[Field] | undefined> };
+
+const NO_DURATION = 'is not a duration; write for example "30s", "10m" or "1h30m"';
 /** A duration string, longer than nothing. */
-export const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, 'is not a duration; write for example "30s", "10m" or "1h30m"');
+export const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, NO_DURATION);
+/** A duration string; `0s` for not at all. */
+export const durationOrNone = z.string().refine((text) => parseDuration(text) !== undefined, NO_DURATION);
+
+/** The fields of a table of durations; each may be left out. */
+export function durationFields<Defaults extends object>(defaults: Defaults, field = duration): { [Field in keyof Defaults]: z.ZodExactOptional<z.ZodString> } {
+  return Object.fromEntries(Object.keys(defaults).map((name) => [name, field.exactOptional()])) as { [Field in keyof Defaults]: z.ZodExactOptional<z.ZodString> };
+}
+
 /** A short name. One of dots alone would leave its place in a URL's path. */
 export const word = (what: string) => z.string().regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, `must be ${what}: letters, digits, ".", "_" and "-", at most 100`);
 
 /** Exactly one of these three; see {@link scopeErrors}. */
 export const scopeFields = {
-  organization: word('an organization').optional(),
-  repository: z.string().regex(/^(?!\.+\/)[A-Za-z0-9_.-]{1,100}\/(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, 'must be "owner/repo"').optional(),
-  enterprise: word('an enterprise').optional(),
+  organization: word('an organization').exactOptional(),
+  repository: z.string().regex(/^(?!\.+\/)[A-Za-z0-9_.-]{1,100}\/(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, 'must be "owner/repo"').exactOptional(),
+  enterprise: word('an enterprise').exactOptional(),
 };
 
 /** A credential of the worker's config. */
 export const credentialName = word('a credential name');
+/** The credential of an input that names none. */
+export const DEFAULT_CREDENTIAL = 'default';
 
 interface ScopeInput {
   organization?: string;

@@ -1,26 +1,24 @@
-/** Validation of the `runner` workflow's input: from what people write to a {@link ParsedRunner} with every default filled in. */
-import type { OnEviction, RunnerInput } from '../contract/index.ts';
-import { parseDuration } from '../domain/duration.ts';
-import { toErrors, toScope, type Parsed } from './fields.ts';
-import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
-import { JOB_TIMEOUT_CAP, RUNNER_DEFAULTS } from './runnerDefaults.ts';
-import { runnerSchema } from './runnerSchema.ts';
-import { timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
-import type { PodTemplate, Supervision, VolumeClaimRequest } from '../domain/pod.ts';
+/**
+ * The `runner` workflow's input: from what people write (RunnerInput) to what the workflow works with ({@link RunnerSpec}). What the fields
+ * mean together is checked in runnerChecks.ts.
+ */
+import { z } from 'zod';
+import { RUNNER_INTERVALS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type OnEviction, type RunnerInput } from '../contract/index.ts';
+import { defined } from '../defined.ts';
 import type { Scope } from '../domain/ciServer.ts';
+import { milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
+import type { PodRequest, Supervision } from '../domain/pod.ts';
+import { SET_LABEL } from '../domain/podTemplate.ts';
+import { credentialName, DEFAULT_CREDENTIAL, durationFields, scopeFields, toErrors, toScope, word, type FieldsOf, type Parsed } from './fields.ts';
+import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
+import { timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
 
-/** The heartbeat timeout of the activities whose answers are held back is 15 s, and counts on meanwhile. */
-const LONGEST_HELD_BACK_MS = 10_000;
-
-/** An admitted runner. */
-export interface RunnerSpec extends ParsedRunner {
-  /** What tells its runners' names from others', so that each name is known before anything is registered. */
-  readonly nameHash: string;
-}
-
-/** A validated runner. All durations in ms. */
-export interface ParsedRunner {
+/** A validated runner, with every default filled in. */
+export interface RunnerSpec {
+  /** Prefix of its runners' names; with {@link nameHash} each name is known before anything is registered. */
   readonly name: string;
+  /** What tells its runners' names from others'. Empty while there is no execution yet. */
+  readonly nameHash: string;
   /** Absent: a plain command that no CI server knows. */
   readonly scope?: Scope;
   readonly credential: string;
@@ -30,129 +28,130 @@ export interface ParsedRunner {
   readonly registrationMode: 'jit' | 'token';
   readonly set?: string;
   readonly onEviction: OnEviction;
-  readonly pod: {
-    readonly namespace?: string;
-    readonly image?: string;
-    readonly command?: string[];
-    readonly args?: string[];
-    readonly env?: Record<string, string>;
-    readonly template?: PodTemplate;
-    readonly supervision: Supervision;
-    readonly volumeClaims: readonly VolumeClaimRequest[];
-  };
-  readonly timeouts: {
-    readonly provisioningMs: number;
-    readonly podUnscheduledMs: number;
-    readonly podPendingMs: number;
-    readonly registrationMs: number;
-    readonly idleMs: number | undefined;
-    readonly jobMs: number;
-  };
-  /** Grace of the pod, in seconds: [drainTimeout +] signalTimeout + cleanupTimeout + 5 s of margin, at least 30. */
-  readonly gracePeriodSeconds: number;
-  readonly intervals: {
-    readonly resyncMs: number;
-    readonly busyRetryMs: number;
-    readonly busyRecheckMs: number;
-    readonly absentRecheckMs: number;
-    readonly credentialsRetryMs: number;
-    readonly onlineLookupMs: number;
-    readonly removalSettleMs: number;
-    readonly idleConfirmMs: number;
-    readonly stopPatienceMs: number;
-    readonly heldBackMs: number;
-  };
+  /** The pod of each of its runners. */
+  readonly pod: Omit<PodRequest, 'identity'> & Required<Pick<PodRequest, 'supervision' | 'volumeClaims'>>;
+  readonly timeouts: Milliseconds<typeof RUNNER_TIMEOUTS>;
+  readonly intervals: Milliseconds<typeof RUNNER_INTERVALS>;
   /** What will not do what its author may expect: shown, never a reason to refuse. */
   readonly warnings: readonly string[];
+}
+
+/** Who asks, and what holds there. */
+export interface RunnerAdmission {
+  /** Names the runner where the input does not. @default "" */
+  readonly workflowId?: string;
+  /** See {@link RunnerSpec.nameHash}. @default "" */
+  readonly nameHash?: string;
+  /** Timeouts that the worker's config sets for scopes. @default none */
+  readonly policy?: TimeoutPolicy | undefined;
+}
+
+// GitHub label names end at 256; control characters never make sense.
+const label = z.string().regex(/^[^\s,\p{Cc}][^,\p{Cc}]{0,255}$/u, 'must be 1 to 256 characters without commas or control characters');
+const env = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of an environment variable'), z.string());
+const metadata = z.record(z.string(), z.string());
+const dnsLabel = (what: string) => z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, `must be ${what}: lower-case letters, digits and "-", at most 63`);
+const words = z.array(z.string()).min(1);
+
+const volumeClaim = z.strictObject({
+  name: dnsLabel('a volume name').max(40, 'must be at most 40 characters'),
+  mountPath: z.string().regex(/^\/[^:\0]+$/, 'must be an absolute path without ":"'),
+  claim: z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, 'must be the name of a PersistentVolumeClaim').exactOptional(),
+  storage: z.string().regex(/^[0-9]+(\.[0-9]+)?([KMGTPE]i?)?$/, 'is not a size; write for example "10Gi"').exactOptional(),
+  storageClass: z.string().min(1).max(253).exactOptional(),
+  accessModes: z.array(z.enum(['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'])).min(1).exactOptional(),
+});
+
+const stop = z.strictObject({
+  ...durationFields(STOP_TIMEOUTS),
+  signals: z.string().regex(/^SIG[A-Z0-9]+(,SIG[A-Z0-9]+@\w+)*$/, 'is not a sequence of signals; write for example "SIGINT,SIGTERM@5s"').exactOptional(),
+  cleanupCommand: words.exactOptional(),
+});
+
+/** Field by field. Unknown fields are errors. */
+export const runnerSchema = z.strictObject({
+  ...scopeFields,
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must consist of letters, digits, ".", "_" and "-"').max(50, 'must be at most 50 characters: a suffix is appended and GitHub allows 64').exactOptional(),
+  ciServer: z.enum(['github', 'none'], 'must be "github" or "none"').exactOptional(),
+  credential: credentialName.exactOptional(),
+  runnerGroupId: z.number().int().positive().exactOptional(),
+  labels: z.array(label).min(1, 'must have at least one label').max(100, 'must have at most 100 labels').exactOptional(),
+  ephemeral: z.boolean().exactOptional(),
+  set: word('a set name').exactOptional(),
+  namespace: dnsLabel('a Kubernetes namespace').exactOptional(),
+  image: z.string().min(1).max(500).exactOptional(),
+  command: words.exactOptional(),
+  args: z.array(z.string()).exactOptional(),
+  env: env.exactOptional(),
+  pod: z.strictObject({ metadata: z.strictObject({ labels: metadata.exactOptional(), annotations: metadata.exactOptional() }).exactOptional(), spec: z.record(z.string(), z.unknown()).exactOptional() }).exactOptional(),
+  supervisor: z.enum(['inject', 'image', 'none'], 'must be "inject", "image" or "none"').exactOptional(),
+  volumeClaims: z.array(volumeClaim).max(20, 'must have at most 20 claims').exactOptional(),
+  timeouts: z.strictObject(durationFields(RUNNER_TIMEOUTS)).exactOptional(),
+  stop: stop.exactOptional(),
+  onTerm: z.enum(['drain', 'stop', 'checkpoint'], 'must be "drain", "stop" or "checkpoint"').exactOptional(),
+  onEviction: z.enum(['fail', 'replace', 'resume'], 'must be "fail", "replace" or "resume"').exactOptional(),
+  intervals: z.strictObject(durationFields(RUNNER_INTERVALS)).exactOptional(),
+} satisfies FieldsOf<RunnerInput>);
+
+/** Every error is reported at once. @param raw - the workflow's only argument */
+export function parseRunnerInput(raw: unknown, admission: RunnerAdmission = {}): Parsed<RunnerSpec> {
+  const parsed = runnerSchema.safeParse(raw);
+  if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
+  const input: RunnerInput = parsed.data;
+  const scope = input.ciServer === 'none' ? undefined : toScope(input);
+  const { jobTimeoutCap = RUNNER_TIMEOUTS.jobTimeout, ...byScope } = timeoutsFor(admission.policy ?? {}, scope);
+  const errors = runnerErrors(input, jobTimeoutCap);
+  return errors.length > 0 ? { ok: false, errors } : { ok: true, spec: toSpec(input, scope, { ...byScope, jobTimeoutCap }, admission) };
+}
+
+function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTimeouts & { jobTimeoutCap: string }, { workflowId = '', nameHash = '' }: RunnerAdmission): RunnerSpec {
+  const { credential = DEFAULT_CREDENTIAL, runnerGroupId = 1, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', set } = input;
+  const { signalTimeout, cleanupTimeout, jobTimeoutCap, ...timeoutsOfScope } = byScope;
+  const asked = milliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
+  const timeouts = { ...asked, jobTimeoutMs: Math.min(asked.jobTimeoutMs, parseDuration(jobTimeoutCap) ?? Number.NaN) };
+  const { signals, cleanupCommand, ...stopTimeouts } = input.stop ?? {};
+  const grace = { drainTimeoutMs: 0, ...milliseconds({ ...STOP_TIMEOUTS, ...defined({ signalTimeout, cleanupTimeout }), ...stopTimeouts }) };
+  const graceMs = grace.drainTimeoutMs + grace.signalTimeoutMs + grace.cleanupTimeoutMs;
+  const supervision: Supervision = {
+    ...defined({ mode: input.supervisor, signals, cleanupCommand }),
+    ...grace,
+    watches: scope === undefined ? 'command' : 'github',
+    oneJob: ephemeral,
+    onTerm: input.onTerm ?? 'stop',
+    // A runner's job is timed by the workflow: the container also runs while there is none.
+    ...(scope === undefined ? { timeoutMs: timeouts.jobTimeoutMs } : {}),
+    startupMs: timeouts.registrationMs,
+  };
+  const { namespace, image, command, args, env: environment, pod: template, volumeClaims = [] } = input;
+  return {
+    name: input.name ?? nameFromWorkflowId(workflowId),
+    nameHash,
+    ...defined({ scope, set }),
+    credential,
+    runnerGroupId,
+    labels,
+    ephemeral,
+    // A JIT config is single-use by design: a runner that takes many jobs needs a registration token.
+    registrationMode: ephemeral ? 'jit' : 'token',
+    onEviction,
+    pod: {
+      ...defined({ namespace, image, command, args, env: environment, template }),
+      labels: set === undefined ? {} : { [SET_LABEL]: set },
+      terminationGracePeriodSeconds: Math.max(LEAST_GRACE_SECONDS, Math.ceil(graceMs / 1_000) + MARGIN_SECONDS),
+      supervision,
+      volumeClaims,
+    },
+    timeouts,
+    intervals: milliseconds({ ...RUNNER_INTERVALS, ...input.intervals }),
+    warnings: runnerWarnings(input, graceMs),
+  };
 }
 
 /** Between the end of the supervisor's budget and the kubelet's SIGKILL. */
 const MARGIN_SECONDS = 5;
 const LEAST_GRACE_SECONDS = 30;
 
-/**
- * Validates what people hand in. Every error is reported at once.
- * @param raw - the workflow's only argument
- * @param workflowId - names the runner when `name` is absent
- * @param policy - timeouts that the worker's config sets for scopes
- */
-export function parseRunnerInput(raw: unknown, workflowId = '', policy: TimeoutPolicy = {}): Parsed<ParsedRunner> {
-  const parsed = runnerSchema.safeParse(raw);
-  if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
-  const input = parsed.data as RunnerInput;
-  const byScope = timeoutsFor(policy, input.ciServer === 'none' ? undefined : toScope(input));
-  const errors = runnerErrors(input, byScope.jobTimeoutCap ?? JOB_TIMEOUT_CAP);
-  return errors.length > 0 ? { ok: false, errors } : { ok: true, spec: toSpec(input, workflowId, byScope) };
-}
-
-const ms = (text: string): number => parseDuration(text) ?? Number.NaN;
-
-function toSpec(input: RunnerInput, workflowId: string, byScope: ScopeTimeouts): ParsedRunner {
-  const { signalTimeout, cleanupTimeout, jobTimeoutCap = JOB_TIMEOUT_CAP, ...defaults } = byScope;
-  const timeouts = { ...RUNNER_DEFAULTS.timeouts, ...defaults, ...input.timeouts };
-  const stop = { ...RUNNER_DEFAULTS.stop, ...definedOnly({ signalTimeout, cleanupTimeout }), ...input.stop };
-  const intervals = { ...RUNNER_DEFAULTS.intervals, ...input.intervals };
-  const ephemeral = input.ephemeral ?? true;
-  const scope = input.ciServer === 'none' ? undefined : toScope(input);
-  const { namespace, image, command, args, env, pod: template, set } = input;
-  const jobMs = Math.min(ms(timeouts.jobTimeout), ms(jobTimeoutCap));
-  const graceMs = ms(stop.drainTimeout ?? '0s') + ms(stop.signalTimeout) + ms(stop.cleanupTimeout);
-  return {
-    name: input.name ?? nameFromWorkflowId(workflowId),
-    credential: input.credential ?? RUNNER_DEFAULTS.credential,
-    runnerGroupId: input.runnerGroupId ?? RUNNER_DEFAULTS.runnerGroupId,
-    labels: input.labels ?? RUNNER_DEFAULTS.labels,
-    ephemeral,
-    // A JIT config is single-use by design: a runner that takes many jobs needs a registration token.
-    registrationMode: ephemeral ? 'jit' : 'token',
-    ...definedOnly({ scope, set }),
-    onEviction: input.onEviction ?? 'fail',
-    pod: {
-      ...definedOnly({ namespace, image, command, args, env, template: template as PodTemplate | undefined }),
-      supervision: {
-        ...definedOnly({ mode: input.supervisor, signals: stop.signals, cleanupCommand: stop.cleanupCommand }),
-        watches: scope === undefined ? 'command' : 'github',
-        oneJob: ephemeral,
-        onTerm: input.onTerm ?? 'stop',
-        drainTimeoutMs: ms(stop.drainTimeout ?? '0s'),
-        signalTimeoutMs: ms(stop.signalTimeout),
-        cleanupTimeoutMs: ms(stop.cleanupTimeout),
-        // A runner's job is timed by the workflow: the container also runs while there is none.
-        ...(scope === undefined ? { timeoutMs: jobMs } : {}),
-        startupMs: ms(timeouts.registration),
-      },
-      volumeClaims: input.volumeClaims ?? [],
-    },
-    timeouts: {
-      provisioningMs: ms(timeouts.provisioning),
-      podUnscheduledMs: ms(timeouts.podUnscheduled),
-      podPendingMs: ms(timeouts.podPending),
-      registrationMs: ms(timeouts.registration),
-      idleMs: timeouts.idle === undefined ? undefined : ms(timeouts.idle),
-      jobMs,
-    },
-    gracePeriodSeconds: Math.max(LEAST_GRACE_SECONDS, Math.ceil(graceMs / 1_000) + MARGIN_SECONDS),
-    intervals: {
-      resyncMs: ms(intervals.resync),
-      busyRetryMs: ms(intervals.busyRetry),
-      busyRecheckMs: ms(intervals.busyRecheck),
-      absentRecheckMs: ms(intervals.absentRecheck),
-      credentialsRetryMs: ms(intervals.credentialsRetry),
-      onlineLookupMs: ms(intervals.onlineLookup),
-      removalSettleMs: ms(intervals.removalSettle),
-      idleConfirmMs: ms(intervals.idleConfirm),
-      stopPatienceMs: ms(intervals.stopPatience),
-      heldBackMs: Math.min(ms(intervals.heldBack), LONGEST_HELD_BACK_MS),
-    },
-    warnings: runnerWarnings(input, graceMs),
-  };
-}
-
 function nameFromWorkflowId(workflowId: string): string {
   const cleaned = workflowId.replace(/^runner-/, '').replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+/, '').slice(0, 50);
   return cleaned === '' ? 'runner' : cleaned;
-}
-
-function definedOnly<T extends Record<string, unknown>>(object: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never;
 }

@@ -1,10 +1,10 @@
 /** What the fields of a runner's input mean together: combinations that cannot work, and those that will disappoint. Pure. */
 import type { RunnerInput } from '../contract/index.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
+import { STATE_CLAIM } from '../domain/pod.ts';
+import { isReservedEnv, isReservedPath, RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import { scopeErrors, type InputError } from './fields.ts';
-import { isReservedEnv, isReservedPath, RUNNER_CONTAINER, validatePodTemplate } from '../domain/podTemplate.ts';
-import { STATE_CLAIM } from './runnerDefaults.ts';
-import type { PodTemplate } from '../domain/pod.ts';
+import { podTemplateErrors } from './podTemplate.ts';
 
 type Fields = readonly (keyof RunnerInput)[];
 const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroupId', 'labels'];
@@ -18,7 +18,7 @@ export function runnerErrors(input: RunnerInput, cap: string): InputError[] {
     ...evictionErrors(input),
     ...claimErrors(input),
     ...Object.keys(input.env ?? {}).filter(isReservedEnv).map((name) => ({ field: `env.${name}`, message: 'is set by Holdfast; remove it' })),
-    ...(input.pod === undefined ? [] : validatePodTemplate(input.pod as PodTemplate).map((message) => ({ field: 'pod', message }))),
+    ...podTemplateErrors(input.pod ?? {}).map((message) => ({ field: 'pod', message })),
   ];
 }
 

@@ -1,17 +1,18 @@
-/** Validation of the `runnerSet` workflow's input: from what people write to a {@link SetSpec} with every default filled in. */
+/** The `runnerSet` workflow's input: from what people write (RunnerSetInput) to what the workflow works with ({@link SetSpec}). */
 import { z } from 'zod';
-import { parseDuration } from '../domain/duration.ts';
-import { parseRunnerInput, type ParsedRunner } from './runner.ts';
-import { duration, toErrors, type InputError, type Parsed } from './fields.ts';
-import type { RunnerSetInput, SetScale } from '../contract/index.ts';
+import { SET_DELAYS, SET_INTERVALS, type RunnerSetInput, type SetScale } from '../contract/index.ts';
+import { defined } from '../defined.ts';
+import type { Scope } from '../domain/ciServer.ts';
+import { milliseconds, type Milliseconds } from '../domain/duration.ts';
+import { toBounds, type ScaleBounds } from '../domain/scale.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../domain/setRunnerNames.ts';
 import { needsSlots } from '../domain/slots.ts';
-import { toBounds, type ScaleBounds } from '../domain/scale.ts';
+import { duration, durationFields, durationOrNone, toErrors, type FieldsOf, type InputError, type Parsed } from './fields.ts';
+import { parseRunnerInput, type RunnerSpec } from './runner.ts';
 import type { TimeoutPolicy } from './timeoutPolicy.ts';
-import type { Scope } from '../domain/ciServer.ts';
 
-/** A validated set. All durations in ms. */
-export interface SetSpec {
+/** A validated set, with every default filled in. A delay of 0: not at all. */
+export interface SetSpec extends Milliseconds<typeof SET_DELAYS>, Milliseconds<typeof SET_INTERVALS> {
   readonly name: string;
   readonly template: RunnerSetInput['template'];
   /** Hash of the template. */
@@ -25,15 +26,7 @@ export interface SetSpec {
   readonly slots: boolean;
   readonly bounds: ScaleBounds;
   readonly schedules: readonly SetScheduleSpec[];
-  readonly scaleDownDelayMs: number;
-  readonly recreationGuardMs: number;
   readonly maxSurge: number;
-  /** 0: never. */
-  readonly queueCheckMs: number;
-  readonly relistMs: number;
-  readonly firstRetryMs: number;
-  readonly longestRetryMs: number;
-  readonly guardLookMs: number;
 }
 
 export interface SetScheduleSpec {
@@ -43,22 +36,13 @@ export interface SetScheduleSpec {
   readonly bounds: ScaleBounds;
 }
 
-/** Production defaults; a table test pins every one of them. */
-export const SET_DEFAULTS = {
-  scaleDownDelay: '10m',
-  recreationGuard: '10m',
-  maxSurge: 1,
-  queueCheck: '5m',
-  timeZone: 'UTC',
-  intervals: { relist: '5m', firstRetry: '15s', longestRetry: '10m', guardLook: '30s' },
-} as const;
-
 /** What continue-as-new carries over has room for so many. A larger fleet is several sets. */
 export const MAX_RUNNERS = 5_000;
 
-const durationOrNone = z.string().refine((text) => parseDuration(text) !== undefined, 'is not a duration; write for example "30s", "10m" or "1h30m"');
+const UTC = 'UTC';
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 const size = z.number().int('must be a whole number').min(0, 'must be 0 or more').max(MAX_RUNNERS, `must be at most ${MAX_RUNNERS}: make a larger fleet of several sets`);
-const scaleFields = { replicas: size.optional(), minIdle: size.optional(), max: size.optional() };
+const scaleFields = { replicas: size.exactOptional(), minIdle: size.exactOptional(), max: size.exactOptional() };
 
 const schema = z.strictObject({
   name: z
@@ -66,35 +50,37 @@ const schema = z.strictObject({
     .max(MAX_SET_NAME, `must be at most ${MAX_SET_NAME} characters: suffixes are appended, and GitHub allows 64`)
     .regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$/, 'must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit'),
   ...scaleFields,
-  template: z.record(z.string(), z.unknown(), 'is missing: what each runner is started with'),
+  ...durationFields(SET_DELAYS, durationOrNone),
+  // Parsed apart, so that what is wrong with it is told together with what is wrong with the set.
+  template: z.custom<RunnerSetInput['template']>(isObject, 'is missing: what each runner is started with'),
   schedules: z
-    .array(z.strictObject({ ...scaleFields, cron: z.string().min(1).max(200), timeZone: z.string().min(1).max(100).optional(), duration }))
+    .array(z.strictObject({ ...scaleFields, cron: z.string().min(1).max(200), timeZone: z.string().min(1).max(100).exactOptional(), duration }))
     .max(50, 'must be at most 50')
-    .optional(),
-  scaleDownDelay: durationOrNone.optional(),
-  recreationGuard: durationOrNone.optional(),
-  rollout: z.strictObject({ maxSurge: z.number().int('must be a whole number').min(1, 'must be 1 or more').max(MAX_RUNNERS).optional() }).optional(),
-  holds: z.array(z.string().min(1).max(200)).max(1_000).optional(),
-  paused: z.boolean().optional(),
-  queueCheck: durationOrNone.optional(),
-  intervals: z.strictObject({ relist: duration, firstRetry: duration, longestRetry: duration, guardLook: duration }).partial().optional(),
-});
+    .exactOptional(),
+  rollout: z.strictObject({ maxSurge: z.number().int('must be a whole number').min(1, 'must be 1 or more').max(MAX_RUNNERS).exactOptional() }).exactOptional(),
+  holds: z.array(z.string().min(1).max(200)).max(1_000).exactOptional(),
+  paused: z.boolean().exactOptional(),
+  intervals: z.strictObject(durationFields(SET_INTERVALS)).exactOptional(),
+} satisfies FieldsOf<RunnerSetInput>);
 
 /** Fails with what is wrong with a schedule, if something is; knowing cron and time zones is the activity's part. */
 export type CheckSchedule = (schedule: { readonly cron: string; readonly timeZone: string }) => string | undefined;
+
+/** What a set's admission takes from who asks. */
 export interface SetAdmission {
   readonly hash: (template: unknown) => string;
   readonly checkSchedule: CheckSchedule;
-  readonly policy?: TimeoutPolicy;
+  /** Timeouts that the worker's config sets for scopes. @default none */
+  readonly policy?: TimeoutPolicy | undefined;
 }
 
-/** Validates what people hand in. Every error is reported at once; those of the template under `template`. */
-export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy }: SetAdmission): Parsed<SetSpec & { readonly runner: ParsedRunner }> {
+/** Every error is reported at once; those of the template under `template`. */
+export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy }: SetAdmission): Parsed<SetSpec & { readonly runner: RunnerSpec }> {
   const parsed = schema.safeParse(raw);
   if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
-  const input = parsed.data as RunnerSetInput;
+  const input: RunnerSetInput = parsed.data;
   const errors = [...scaleErrors(input, ''), ...scheduleErrors(input, checkSchedule), ...templateErrors(input)];
-  const runner = parseRunnerInput({ ...input.template, set: input.name }, runnerWorkflowId(input.name, '0'.repeat(10)), policy);
+  const runner = parseRunnerInput({ ...input.template, set: input.name }, { workflowId: runnerWorkflowId(input.name, '0'.repeat(10)), policy });
   if (!runner.ok) errors.push(...runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message })));
   if (!runner.ok || errors.length > 0) return { ok: false, errors };
   return { ok: true, spec: { ...toSpec(input, runner.spec, hash(input.template)), runner: runner.spec } };
@@ -102,7 +88,7 @@ export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy 
 
 function scaleErrors({ replicas, minIdle, max }: SetScale, at: string): InputError[] {
   if (replicas !== undefined) {
-    const also = [...(minIdle === undefined ? [] : [`${at}minIdle`]), ...(max === undefined ? [] : [`${at}max`])];
+    const also = Object.keys(defined({ minIdle, max })).map((field) => at + field);
     return also.length === 0 ? [] : [{ field: also.join(', '), message: 'and replicas exclude each other: give replicas, or max with minIdle' }];
   }
   if (max === undefined) return [{ field: minIdle === undefined ? `${at}replicas` : `${at}max`, message: 'is missing: give replicas for a fixed number, or max and minIdle for one that follows demand' }];
@@ -111,7 +97,7 @@ function scaleErrors({ replicas, minIdle, max }: SetScale, at: string): InputErr
 
 function scheduleErrors({ schedules = [] }: RunnerSetInput, check: CheckSchedule): InputError[] {
   return schedules.flatMap((schedule, index) => {
-    const wrong = check({ cron: schedule.cron, timeZone: schedule.timeZone ?? SET_DEFAULTS.timeZone });
+    const wrong = check({ cron: schedule.cron, timeZone: schedule.timeZone ?? UTC });
     return [...scaleErrors(schedule, `schedules.${index}.`), ...(wrong === undefined ? [] : [{ field: `schedules.${index}.cron`, message: wrong }])];
   });
 }
@@ -120,29 +106,21 @@ function templateErrors({ template }: RunnerSetInput): InputError[] {
   return ['name', 'set'].filter((field) => field in template).map((field) => ({ field: `template.${field}`, message: 'is given by the set; remove it' }));
 }
 
-const ms = (text: string): number => parseDuration(text) ?? Number.NaN;
-
-function toSpec(input: RunnerSetInput, runner: ParsedRunner, generation: string): SetSpec {
-  const { scaleDownDelay, recreationGuard, queueCheck } = { ...SET_DEFAULTS, ...input };
-  const intervals = { ...SET_DEFAULTS.intervals, ...input.intervals };
+function toSpec(input: RunnerSetInput, { scope, credential, labels, ephemeral }: RunnerSpec, generation: string): SetSpec {
+  const { name, template, scaleDownDelay, recreationGuard, queueCheck } = input;
   return {
-    name: input.name,
-    template: input.template,
+    name,
+    template,
     generation,
-    ...(runner.scope === undefined ? {} : { scope: runner.scope }),
-    credential: runner.credential,
-    labels: runner.labels,
-    ephemeral: runner.ephemeral,
-    slots: needsSlots(input.template),
+    ...defined({ scope }),
+    credential,
+    labels,
+    ephemeral,
+    slots: needsSlots(template),
     bounds: toBounds(input),
-    schedules: (input.schedules ?? []).map(({ cron, timeZone = SET_DEFAULTS.timeZone, duration: lasts, ...scale }) => ({ cron, timeZone, durationMs: ms(lasts), bounds: toBounds(scale) })),
-    scaleDownDelayMs: ms(scaleDownDelay),
-    recreationGuardMs: ms(recreationGuard),
-    maxSurge: input.rollout?.maxSurge ?? SET_DEFAULTS.maxSurge,
-    queueCheckMs: ms(queueCheck),
-    relistMs: ms(intervals.relist),
-    firstRetryMs: ms(intervals.firstRetry),
-    longestRetryMs: ms(intervals.longestRetry),
-    guardLookMs: ms(intervals.guardLook),
+    schedules: (input.schedules ?? []).map(({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({ cron, timeZone, ...milliseconds({ duration: lasts }), bounds: toBounds(scale) })),
+    maxSurge: input.rollout?.maxSurge ?? 1,
+    ...milliseconds({ ...SET_DELAYS, ...defined({ scaleDownDelay, recreationGuard, queueCheck }) }),
+    ...milliseconds({ ...SET_INTERVALS, ...input.intervals }),
   };
 }

@@ -12,11 +12,10 @@ import { settings } from '../../worker/settings/settings.ts';
 import * as contract from '../../core/contract/index.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
-import { MAX_RUNNERS, parseRunnerSetInput, SET_DEFAULTS } from '../../core/input/runnerSet.ts';
+import { MAX_RUNNERS, parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { ROWS } from '../../workflows/runner/unregisterTable.ts';
 import { MAX_LIVE_JOBS } from '../../workflows/runnerSet/jobs.ts';
 import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
-import { RUNNER_DEFAULTS } from '../../core/input/runnerDefaults.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import { runCli } from '../support/cli.ts';
 import { PROJECT, pages, resolveLink, type Page } from '../support/markdown.ts';
@@ -82,7 +81,7 @@ describe.each(each)('%s', (path, page) => {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
       if (verb === 'start' && line.includes(' --')) {
         const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
-        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw, 'runner-x'), [RUNNER_SET_WORKFLOW]: parseSet };
+        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet };
         expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({ ok: true });
       }
       const name = /--(?:name|type) (\w+)/.exec(line)?.[1];
@@ -120,6 +119,14 @@ describe('the commands in the documentation', () => {
   });
 });
 
+test('the contract documents the default that each duration has', () => {
+  const source = ['runnerInput', 'runnerSetInput', 'deregistration'].map((name) => read(`core/contract/${name}.ts`)).join('\n');
+  const rows = [...source.matchAll(/@default (?:"(\w+)"|off|none) \*\/\n {2}(\w+): (?:'(\w+)'|undefined),/g)];
+  const tables = [contract.RUNNER_TIMEOUTS, contract.STOP_TIMEOUTS, contract.RUNNER_INTERVALS, contract.SET_DELAYS, contract.SET_INTERVALS, contract.DEREGISTRATION_PATIENCE];
+  expect(rows.map(([, , field]) => field).toSorted()).toEqual(tables.flatMap((table) => Object.keys(table)).toSorted());
+  expect(rows.filter(([, documented, , value]) => documented !== value)).toEqual([]);
+});
+
 describe('docs/lifecycle.md', () => {
   const page = PAGES.find(({ path }) => path === 'docs/lifecycle.md') as Page;
 
@@ -136,8 +143,9 @@ describe('docs/lifecycle.md', () => {
   test('gives the defaults of the code', () => {
     const given = [...page.text.matchAll(/`(timeouts|intervals|stop)\.(\w+)`(?: \(|, )?(\d+ (?:ms|s|m|h)\b)?/g)];
     expect(given.length).toBeGreaterThan(10);
+    const tables = { timeouts: contract.RUNNER_TIMEOUTS, stop: contract.STOP_TIMEOUTS, intervals: contract.RUNNER_INTERVALS };
     for (const [text, group, field = '', value] of given) {
-      const defaults: Readonly<Record<string, string>> = RUNNER_DEFAULTS[group as 'timeouts' | 'intervals' | 'stop'];
+      const defaults: Readonly<Record<string, string | undefined>> = tables[group as keyof typeof tables];
       if (/`(timeouts\.idle|stop\.drainTimeout)`/.test(text)) continue; // off by default
       expect([field, defaults[field]]).toEqual([field, expect.any(String)]);
       if (value !== undefined) expect([field, parseDuration(value.replace(' ', ''))]).toEqual([field, parseDuration(defaults[field] ?? '')]);
@@ -167,7 +175,8 @@ describe('docs/fleets.md', () => {
     const fields = new Set(rows.flatMap(([names]) => names.split(', ')).map((field) => field.split('.')[0] ?? ''));
     const parsed = parseSet(Object.fromEntries([...fields, 'nonsense'].map((field) => [field, undefined])));
     expect(parsed.ok ? [] : parsed.errors.filter(({ message }) => message.includes('not a known field')).map(({ field }) => field)).toEqual(['nonsense']);
-    expect(rows).toEqual(expect.arrayContaining([['scaleDownDelay', SET_DEFAULTS.scaleDownDelay], ['recreationGuard', SET_DEFAULTS.recreationGuard], ['queueCheck', SET_DEFAULTS.queueCheck], ['rollout.maxSurge', String(SET_DEFAULTS.maxSurge)]]));
+    const minimal = parseSet({ name: 'linux', replicas: 1, template: { organization: 'acme' } });
+    expect(rows).toEqual(expect.arrayContaining([...Object.entries(contract.SET_DELAYS), ['rollout.maxSurge', String(minimal.ok && minimal.spec.maxSurge)]]));
     for (const documented of ['name', 'template', 'replicas', 'minIdle', 'schedules', 'scaleDownDelay', 'recreationGuard', 'rollout', 'holds', 'paused', 'queueCheck', 'intervals']) expect([...fields]).toContain(documented);
   });
 

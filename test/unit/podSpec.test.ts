@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import { readRegistrationSecret, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
-import { ComputeError } from '../../activities/ports.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 
 const identity = { workflowId: 'runner-a', firstRunId: 'r-1', attempt: 2 };
@@ -121,14 +120,6 @@ describe('podSpec', () => {
     expect(pod.spec!.containers).toEqual([
       { name: 'runner', image: 'img', volumeMounts: [{ mountPath: '/w', name: 'work2' }, { mountPath: '/c', name: 'cache' }], resources: { limits: { cpu: '1' } } },
     ]);
-  });
-
-  test.each<[string, Partial<PodRequest>]>([
-    ['a reserved variable in the template', { template: { spec: { containers: [{ name: 'runner', env: [{ name: 'RUNNER_TOKEN', value: 'x' }] }] } } }],
-    ['a reserved variable in env', { env: { RUNNER_TOKEN: 'x' } }],
-  ])('%s is refused', (_, more) => {
-    expect(() => build(more)).toThrow(ComputeError);
-    expect(() => build(more)).toThrow(/RUNNER_TOKEN is set by Holdfast/);
   });
 });
 

@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander';
 import { CliError, EXIT } from './exit.ts';
 import type { Output, Terminal } from './output.ts';
-import type { RunnerFlags } from './runnerFlags.ts';
+import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { Selection } from './selection.ts';
 import { withSession } from './withSession.ts';
 
@@ -126,33 +126,13 @@ function addSelectionOptions(command: Command): Command {
 }
 
 function addSpecOptions(command: Command): void {
-  command
-    .option('-f, --file <path>', 'the whole input as YAML or JSON; - for standard input; options win')
-    .option('--org <name>', 'register with this organisation')
-    .option('--repo <owner/repo>', 'register with this repository')
-    .option('--enterprise <name>', 'register with this enterprise')
-    .option('--name <name>', 'the workflow is runner-<name>, or runner-<set>-<name> (default: a generated name)')
-    .option('--set <name>', 'the set it belongs to')
-    .option('--labels <a,b>', 'its labels (default: self-hosted)')
-    .addOption(new Option('--static', 'takes many jobs until it is drained').conflicts('ephemeral'))
-    .option('--ephemeral', 'takes one job (the default)')
-    .option('--credential <name>', "a credential of the worker's settings (default: default)")
-    .option('--group <id>', 'numeric id of the runner group (default: 1)')
-    .option('--image <image>', "the runner's image")
-    .option('--pod-namespace <name>', 'Kubernetes namespace of the pod')
-    .option('--env <NAME=value>', 'environment of the runner, repeatable; not for secrets: it is kept in the history', (pair: string, before: string[] | undefined) => [...(before ?? []), pair])
-    .option('--on-eviction <what>', 'when a busy runner loses its pod: fail, replace, or resume for a plain command (default: fail)')
-    .option('--on-term <what>', 'what SIGTERM means in the pod: stop, drain or checkpoint (default: stop)')
-    .option('--supervisor <how>', 'how the supervisor gets into the pod: inject, image or none (default: as the worker is set)')
-    .option('--job-timeout <duration>', 'of one job (default: 24h)')
-    .option('--idle-timeout <duration>', 'drain it when it is idle for so long (default: off)')
-    .option('--registration-timeout <duration>', "from the container's start (default: 10m)")
-    .option('--pending-timeout <duration>', "from the pod's creation to the container's start (default: 10m)")
-    .option('--unscheduled-timeout <duration>', "from the pod's creation to a node (default: 5m)")
-    .option('--provisioning-timeout <duration>', 'for registration, Secret and pod together (default: 1h)')
-    .option('--stop-signal-timeout <duration>', "the job's grace when it is stopped (default: 10s)")
-    .option('--stop-cleanup-timeout <duration>', 'after that, for cleaning up (default: 5s)')
-    .option('--drain-timeout <duration>', 'with --on-term drain: how long the job may go on');
+  command.option('-f, --file <path>', 'the whole input as YAML or JSON; - for standard input; options win');
+  for (const { option, help } of RUNNER_FLAGS) {
+    const flag = new Option(option, help);
+    if (option === '--static') flag.conflicts('ephemeral');
+    if (option.startsWith('--env')) flag.argParser((pair: string, before: string[] | undefined) => [...(before ?? []), pair]);
+    command.addOption(flag);
+  }
 }
 
 const SPEC_HELP = '\nExactly one of --org, --repo and --enterprise is needed, here or in the file; or none of them, and a command to run: -- COMMAND [ARGUMENTS].\nDurations: 30s, 10m, 1h30m.';

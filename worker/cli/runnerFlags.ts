@@ -1,66 +1,56 @@
 /** From the flags of `runner start` and `run`, and a file, to the one JSON object that the workflow takes. */
 import { readFileSync } from 'node:fs';
+// Not the contract's index: what prints the help must not load Temporal's SDK.
+import { RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerInput, type RunnerTimeouts, type StopInput } from '../../core/contract/runnerInput.ts';
 import { CliError, type FieldError } from './exit.ts';
 
-/** As commander hands them over. Durations stay strings: the workflow's own validation judges them. */
-export interface RunnerFlags {
-  readonly file?: string;
-  readonly org?: string;
-  readonly repo?: string;
-  readonly enterprise?: string;
-  readonly name?: string;
-  readonly set?: string;
-  readonly labels?: string;
-  readonly static?: boolean;
-  readonly ephemeral?: boolean;
-  readonly credential?: string;
-  readonly group?: string;
-  readonly image?: string;
-  readonly podNamespace?: string;
-  readonly env?: readonly string[];
-  readonly onEviction?: string;
-  readonly jobTimeout?: string;
-  readonly idleTimeout?: string;
-  readonly registrationTimeout?: string;
-  readonly pendingTimeout?: string;
-  readonly unscheduledTimeout?: string;
-  readonly provisioningTimeout?: string;
-  readonly stopSignalTimeout?: string;
-  readonly stopCleanupTimeout?: string;
-  readonly drainTimeout?: string;
-  readonly onTerm?: string;
-  readonly supervisor?: string;
+/** An option of `runner start` and `run`, and the field of the input that it fills. */
+interface RunnerFlag {
+  /** As commander reads it; its long name in camel case is the key in {@link RunnerFlags}. */
+  readonly option: string;
+  readonly field: keyof RunnerInput | `timeouts.${keyof RunnerTimeouts}` | `stop.${keyof StopInput}`;
+  readonly help: string;
+  /** The field's value, from the option's. Durations stay strings: the validation of the input judges them. @default as it is */
+  readonly read?: (values: readonly string[]) => unknown;
 }
 
-/** The flag behind each field of the input, for error messages. */
-const FLAG_OF: Readonly<Record<string, string>> = {
-  organization: '--org',
-  repository: '--repo',
-  enterprise: '--enterprise',
-  name: '--name',
-  set: '--set',
-  labels: '--labels',
-  ephemeral: '--static',
-  credential: '--credential',
-  runnerGroupId: '--group',
-  image: '--image',
-  namespace: '--pod-namespace',
-  env: '--env',
-  onEviction: '--on-eviction',
-  'timeouts.jobTimeout': '--job-timeout',
-  'timeouts.idle': '--idle-timeout',
-  'timeouts.registration': '--registration-timeout',
-  'timeouts.podPending': '--pending-timeout',
-  'timeouts.podUnscheduled': '--unscheduled-timeout',
-  'timeouts.provisioning': '--provisioning-timeout',
-  'stop.signalTimeout': '--stop-signal-timeout',
-  'stop.cleanupTimeout': '--stop-cleanup-timeout',
-  'stop.drainTimeout': '--drain-timeout',
-  onTerm: '--on-term',
-  supervisor: '--supervisor',
-};
+/** In the order in which `--help` lists them. */
+export const RUNNER_FLAGS: readonly RunnerFlag[] = [
+  { option: '--org <name>', field: 'organization', help: 'register with this organisation' },
+  { option: '--repo <owner/repo>', field: 'repository', help: 'register with this repository' },
+  { option: '--enterprise <name>', field: 'enterprise', help: 'register with this enterprise' },
+  { option: '--name <name>', field: 'name', help: 'the workflow is runner-<name>, or runner-<set>-<name> (default: a generated name)' },
+  { option: '--set <name>', field: 'set', help: 'the set it belongs to' },
+  { option: '--labels <a,b>', field: 'labels', help: 'its labels (default: self-hosted)', read: ([text = '']) => text.split(',').map((label) => label.trim()) },
+  { option: '--static', field: 'ephemeral', help: 'takes many jobs until it is drained', read: () => false },
+  { option: '--ephemeral', field: 'ephemeral', help: 'takes one job (the default)' },
+  { option: '--credential <name>', field: 'credential', help: "a credential of the worker's settings (default: default)" },
+  { option: '--group <id>', field: 'runnerGroupId', help: 'numeric id of the runner group (default: 1)', read: ([text = '']) => groupId(text) },
+  { option: '--image <image>', field: 'image', help: "the runner's image" },
+  { option: '--pod-namespace <name>', field: 'namespace', help: 'Kubernetes namespace of the pod' },
+  { option: '--env <NAME=value>', field: 'env', help: 'environment of the runner, repeatable; not for secrets: it is kept in the history', read: environment },
+  { option: '--on-eviction <what>', field: 'onEviction', help: 'when a busy runner loses its pod: fail, replace, or resume for a plain command (default: fail)' },
+  { option: '--on-term <what>', field: 'onTerm', help: 'what SIGTERM means in the pod: stop, drain or checkpoint (default: stop)' },
+  { option: '--supervisor <how>', field: 'supervisor', help: 'how the supervisor gets into the pod: inject, image or none (default: as the worker is set)' },
+  { option: '--job-timeout <duration>', field: 'timeouts.jobTimeout', help: `of one job (default: ${RUNNER_TIMEOUTS.jobTimeout})` },
+  { option: '--idle-timeout <duration>', field: 'timeouts.idle', help: 'drain it when it is idle for so long (default: off)' },
+  { option: '--registration-timeout <duration>', field: 'timeouts.registration', help: `from the container's start (default: ${RUNNER_TIMEOUTS.registration})` },
+  { option: '--pending-timeout <duration>', field: 'timeouts.podPending', help: `from the pod's creation to the container's start (default: ${RUNNER_TIMEOUTS.podPending})` },
+  { option: '--unscheduled-timeout <duration>', field: 'timeouts.podUnscheduled', help: `from the pod's creation to a node (default: ${RUNNER_TIMEOUTS.podUnscheduled})` },
+  { option: '--provisioning-timeout <duration>', field: 'timeouts.provisioning', help: `for registration, Secret and pod together (default: ${RUNNER_TIMEOUTS.provisioning})` },
+  { option: '--stop-signal-timeout <duration>', field: 'stop.signalTimeout', help: `the job's grace when it is stopped (default: ${STOP_TIMEOUTS.signalTimeout})` },
+  { option: '--stop-cleanup-timeout <duration>', field: 'stop.cleanupTimeout', help: `after that, for cleaning up (default: ${STOP_TIMEOUTS.cleanupTimeout})` },
+  { option: '--drain-timeout <duration>', field: 'stop.drainTimeout', help: 'with --on-term drain: how long the job may go on' },
+];
+
+/** The options' values as commander hands them over, and the path of `-f`. */
+export type RunnerFlags = Readonly<Record<string, string | boolean | readonly string[] | undefined>> & { readonly file?: string };
+
+const longName = (option: string): string => option.replace(/ .*/, '');
+const keyOf = (option: string): string => longName(option).slice(2).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 type Json = Record<string, unknown>;
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * The input that flags, a command line and a file's object describe together; flags win. Not validated yet.
@@ -68,38 +58,33 @@ type Json = Record<string, unknown>;
  * @throws CliError usage
  */
 export function inputFromFlags(flags: RunnerFlags, fromFile: Json = {}, command: readonly string[] = []): Json {
-  const { organization, repository, enterprise, ...rest } = fromFile;
+  const given = fieldsOf(flags);
+  const input = { ...fromFile };
   // One scope flag stands for "this scope", whatever kind of scope the file names.
-  const flagScope = defined({ organization: flags.org, repository: flags.repo, enterprise: flags.enterprise });
-  const scope = Object.keys(flagScope).length > 0 ? flagScope : defined({ organization, repository, enterprise });
-  return {
-    ...rest,
-    ...scope,
-    ...(command.length === 0 ? {} : { command, ...(Object.keys(scope).length === 0 ? { ciServer: 'none' } : {}) }),
-    ...defined({
-      name: flags.name,
-      set: flags.set,
-      labels: flags.labels === undefined ? undefined : flags.labels.split(',').map((label) => label.trim()),
-      ephemeral: flags.static ? false : flags.ephemeral,
-      credential: flags.credential,
-      runnerGroupId: flags.group === undefined ? undefined : groupId(flags.group),
-      image: flags.image,
-      namespace: flags.podNamespace,
-      onEviction: flags.onEviction,
-      onTerm: flags.onTerm,
-      supervisor: flags.supervisor,
-    }),
-    ...nested(rest, 'env', flags.env ? environment(flags.env) : {}),
-    ...nested(rest, 'timeouts', {
-      jobTimeout: flags.jobTimeout,
-      idle: flags.idleTimeout,
-      registration: flags.registrationTimeout,
-      podPending: flags.pendingTimeout,
-      podUnscheduled: flags.unscheduledTimeout,
-      provisioning: flags.provisioningTimeout,
-    }),
-    ...nested(rest, 'stop', { signalTimeout: flags.stopSignalTimeout, cleanupTimeout: flags.stopCleanupTimeout, drainTimeout: flags.drainTimeout }),
-  };
+  if (SCOPES.some((scope) => scope in given)) for (const scope of SCOPES) delete input[scope];
+  for (const [field, value] of Object.entries(given)) {
+    const before = input[field];
+    if (!isObject(value) || before === undefined) input[field] = value;
+    // What the file has in its place, if it is no object, is for validation to refuse.
+    else if (isObject(before)) input[field] = { ...before, ...value };
+  }
+  if (command.length === 0) return input;
+  return { ...input, command, ...(SCOPES.some((scope) => input[scope] !== undefined) ? {} : { ciServer: 'none' }) };
+}
+
+const SCOPES = ['organization', 'repository', 'enterprise'];
+
+/** The fields that flags fill, `timeouts.idle` as `{timeouts: {idle}}`. */
+function fieldsOf(flags: RunnerFlags): Json {
+  const fields: Json = {};
+  for (const { option, field, read } of RUNNER_FLAGS) {
+    const given = flags[keyOf(option)];
+    if (given === undefined) continue;
+    const value = read === undefined ? given : read([given].flat().map(String));
+    const [group = '', part] = field.split('.');
+    fields[group] = part === undefined ? value : { ...(fields[group] as Json | undefined), [part]: value };
+  }
+  return fields;
 }
 
 /** The text of `-f`; `-` for stdin. @throws CliError usage */
@@ -124,10 +109,8 @@ export async function readInputFile(path: string): Promise<Json> {
   } catch (error) {
     throw new CliError('usage', `--file: ${shown} is neither YAML nor JSON: ${reason(error)}`, { cause: error });
   }
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
-    throw new CliError('usage', `--file: ${shown} must hold one object, such as {"organization": "acme"}`);
-  }
-  return value as Json;
+  if (!isObject(value)) throw new CliError('usage', `--file: ${shown} must hold one object, such as {"organization": "acme"}`);
+  return value;
 }
 
 /** One error for everything that is wrong with an input, fields named as in the file and as flags. */
@@ -143,17 +126,13 @@ export function fieldText({ field, message }: FieldError): string {
   return `${field}${/^[a-z]/.test(message) ? ' ' : ': '}${message}`;
 }
 
+/** `timeouts.idle (--idle-timeout)`; of what is inside a field, such as `env.PATH`, the field's own flag. */
 function withFlags(field: string): string {
-  const flags = field.split(', ').map((part) => FLAG_OF[part] ?? FLAG_OF[part.replace(/\..*$/, '')]).filter((flag) => flag !== undefined);
+  const flags = field.split(', ').flatMap((part) => {
+    const flag = RUNNER_FLAGS.find((each) => each.field === part) ?? RUNNER_FLAGS.find((each) => each.field === part.replace(/\..*$/, ''));
+    return flag === undefined ? [] : [longName(flag.option)];
+  });
   return flags.length === 0 ? field : `${field} (${flags.join(', ')})`;
-}
-
-function nested(base: Json, key: string, values: Json): Json {
-  const given = defined(values);
-  if (Object.keys(given).length === 0) return {};
-  const existing = base[key];
-  if (existing !== undefined && (existing === null || typeof existing !== 'object' || Array.isArray(existing))) return {};
-  return { [key]: { ...(existing as Json | undefined), ...given } };
 }
 
 function environment(pairs: readonly string[]): Json {
@@ -170,7 +149,5 @@ function groupId(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new CliError('usage', `--group: "${text}" is not the numeric id of a runner group (1 is the default group)`);
   return Number(text);
 }
-
-const defined = (object: Json): Json => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));

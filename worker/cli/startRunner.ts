@@ -2,7 +2,7 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../core/contract/index.ts';
-import { parseRunnerInput, type ParsedRunner } from '../../core/input/runner.ts';
+import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
 import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { readableName } from './readableName.ts';
@@ -38,7 +38,7 @@ export async function planStart(flags: RunnerFlags, command: readonly string[] =
   const raw = inputFromFlags(flags, flags.file === undefined ? {} : await readInputFile(flags.file), command);
   const parts = [raw['set'], raw['name'] ?? name()].filter((part) => typeof part === 'string');
   const workflowId = `runner-${parts.join('-')}`;
-  const parsed = parseRunnerInput(raw, workflowId, NO_CAP);
+  const parsed = parseRunnerInput(raw, { workflowId, policy: NO_CAP });
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const { spec } = parsed;
   return { workflowId, input: raw as RunnerInput, summary: summaryOf(spec), searchAttributes: searchAttributesOf(spec), warnings: spec.warnings, fairnessKey: fairnessKeyOf(spec.scope?.name ?? spec.name) };
@@ -86,12 +86,12 @@ export async function findRunner(session: Session, id: string): Promise<StartedR
   throw missing;
 }
 
-function summaryOf({ ephemeral, scope, labels, pod }: ParsedRunner): string {
+function summaryOf({ ephemeral, scope, labels, pod }: RunnerSpec): string {
   if (scope === undefined) return clip(clean((pod.command ?? []).join(' ')), 200);
   return clip(clean(`${ephemeral ? 'ephemeral' : 'static'} runner for ${scope.name} (${labels.join(', ')})`), 200);
 }
 
-function searchAttributesOf(spec: ParsedRunner): SearchAttributePair[] {
+function searchAttributesOf(spec: RunnerSpec): SearchAttributePair[] {
   return [
     { key: SEARCH_ATTRIBUTES.phase, value: 'Requested' },
     ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),

@@ -7,7 +7,6 @@ import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { EndFacts } from './verdict.ts';
 import type { RunnerLife } from './life.ts';
-import { podOf } from '../../core/input/podRequest.ts';
 import { awaitEnd, awaitPod, see } from './podWaits.ts';
 
 type Failure = NonNullable<EndFacts['failure']>;
@@ -61,7 +60,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
   const { podUnscheduledMs, podPendingMs } = spec.timeouts;
   const input = {
     runnerName: life.runnerName,
-    pod: { identity: runner.identity, ...podOf(spec) },
+    pod: { identity: runner.identity, ...spec.pod },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
     dueWithinMs: Math.min(podUnscheduledMs, podPendingMs),
   };

@@ -205,8 +205,8 @@ export class RunnerLife {
   /** A plain command is its own job. Under the supervisor its timeout is kept in the pod, and the workflow's is the backstop. */
   commandRuns(): void {
     const { runner, spec } = this;
-    const backstopMs = runner.pod?.online === undefined ? 0 : spec.gracePeriodSeconds * 1_000 + BACKSTOP_MS;
-    runner.jobDeadline ??= Date.now() + spec.timeouts.jobMs + backstopMs;
+    const backstopMs = runner.pod?.online === undefined ? 0 : spec.pod.terminationGracePeriodSeconds * 1_000 + BACKSTOP_MS;
+    runner.jobDeadline ??= Date.now() + spec.timeouts.jobTimeoutMs + backstopMs;
     this.heardPod(true);
   }
 
@@ -214,7 +214,7 @@ export class RunnerLife {
     const { runner } = this;
     Object.assign(runner, { online: true, sawJob: true });
     runner.busySince ??= Date.now();
-    runner.jobDeadline ??= runner.busySince + this.spec.timeouts.jobMs;
+    runner.jobDeadline ??= runner.busySince + this.spec.timeouts.jobTimeoutMs;
   }
 
   #becameIdle(): void {

@@ -19,7 +19,7 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
     const woken = timeoutMs === undefined ? await always(condition(changed)) : await condition(changed, Math.max(1, timeoutMs), { summary: busy ? 'job timeout' : 'idle timeout' });
     if (mayContinueAsNew(life)) await continueAsNew<(input: RunnerInput, carried: CarriedLife) => Promise<unknown>>(input, life.carry());
     if (woken) continue;
-    if (busy) life.requestCancel({ mode: 'stop', reason: `its job ran for ${formatDuration(spec.timeouts.jobMs)}`, by: 'run_timeout' });
+    if (busy) life.requestCancel({ mode: 'stop', reason: `its job ran for ${formatDuration(spec.timeouts.jobTimeoutMs)}`, by: 'run_timeout' });
     else life.requestCancel({ mode: 'drain', reason: `it was idle for ${formatDuration(spec.timeouts.idleMs ?? 0)}`, by: 'idle_timeout' });
   }
 }

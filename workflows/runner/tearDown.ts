@@ -28,8 +28,8 @@ const FORCED_GRACE_SECONDS = 1;
 export const FORCED_OVERDUE_MS = 10_000;
 
 /** A pod that is still there so long after its deletion has outlived its grace. */
-export function overdueMs({ gracePeriodSeconds }: RunnerSpec): number {
-  return gracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
+export function overdueMs({ pod }: RunnerSpec): number {
+  return pod.terminationGracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
 /** Stops a pod that lives. @param overdue - it outlived its grace: none is left */

@@ -116,7 +116,7 @@ function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtMs, stop
   const { intervals, timeouts } = spec;
   const nowMs = Date.now();
   const sinceProofMs = nowMs - (provenAtMs ?? nowMs);
-  const jobMs = (runner.jobDeadline ?? nowMs + timeouts.jobMs) - nowMs;
+  const jobMs = (runner.jobDeadline ?? nowMs + timeouts.jobTimeoutMs) - nowMs;
   switch (until) {
     case 'patience':
       return intervals.stopPatienceMs;
@@ -124,7 +124,7 @@ function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtMs, stop
       return intervals.idleConfirmMs - sinceProofMs;
     case 'settled':
       // A runner that was never online cannot hold a job for long; one that was may have taken a job that nothing tells of.
-      return (runner.online ? timeouts.jobMs : intervals.removalSettleMs) - sinceProofMs;
+      return (runner.online ? timeouts.jobTimeoutMs : intervals.removalSettleMs) - sinceProofMs;
     case 'terminated':
       return stopped === 'force' ? FORCED_OVERDUE_MS : overdueMs(spec);
     case 'jobDeadline':

@@ -1,6 +1,6 @@
 /** From what was asked for to the pod that is created. Pure. */
 import type { V1Container, V1EnvVar, V1Pod, V1PodSpec } from '@kubernetes/client-node';
-import { RUNNER_CONTAINER, isReservedEnv, validatePodTemplate } from '../../../core/domain/podTemplate.ts';
+import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
 import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
@@ -27,15 +27,11 @@ export interface SecretEnv {
 }
 
 /**
- * Lays, from the bottom up: the worker's defaults, the request's template, the request's own fields, what Holdfast injects.
- * @throws ComputeError `invalid` when the template uses a reserved name or there is no image
+ * Lays, from the bottom up: the worker's defaults, the request's template, the request's own fields, what Holdfast injects. What the request
+ * may not say was refused when the runner was admitted (core/input/).
+ * @throws ComputeError `invalid` when there is no image, or the supervisor cannot be put in
  */
 export function podSpec(request: PodRequest, defaults: PodDefaults, installation: string, secret: SecretEnv | undefined): V1Pod {
-  const faults = [
-    ...validatePodTemplate(request.template ?? {}),
-    ...Object.keys(request.env ?? {}).filter(isReservedEnv).map((name) => `env: ${name} is set by Holdfast; remove it`),
-  ];
-  if (faults.length > 0) throw new ComputeError('invalid', `Pod template: ${faults.join('; ')}`);
   const template = merge(defaults.template ?? {}, request.template ?? {}, '') as PodTemplate;
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
   const containers = spec.containers ?? [];

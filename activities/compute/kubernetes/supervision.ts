@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { V1Container, V1EnvVar, V1Probe, V1Volume } from '@kubernetes/client-node';
 import { SUPERVISOR_CONTAINER } from '../../../core/domain/podTemplate.ts';
-import { STATE_CLAIM } from '../../../core/input/runnerDefaults.ts';
+import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, STOP_REASON_ANNOTATION } from './metadata.ts';
 import type { PodRequest, Supervision } from '../../../core/domain/pod.ts';
 

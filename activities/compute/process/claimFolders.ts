@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { STATE_CLAIM } from '../../../core/input/runnerDefaults.ts';
+import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import { claimName } from '../naming.ts';
 import type { StateFolders } from './podFolder.ts';
 import type { PodRequest, RunnerIdentity, VolumeClaimRequest } from '../../../core/domain/pod.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatDuration, parseDuration } from '../../../core/domain/duration.ts';
+import { formatDuration, milliseconds, parseDuration } from '../../../core/domain/duration.ts';
 
 describe('parseDuration', () => {
   test.each<[text: string, ms: number]>([
@@ -48,4 +48,8 @@ describe('formatDuration', () => {
     for (let ms = 0; ms < 1_000; ms += 7) expect(parseDuration(formatDuration(ms))).toBe(ms);
     for (let s = 1; s < 400_000; s += 997) expect(parseDuration(formatDuration(s * 1_000))).toBe(s * 1_000);
   });
+});
+
+test('durations in ms, under names that say so; what has no value is left out', () => {
+  expect(milliseconds({ resync: '10m', idle: undefined, guard: '0s' })).toStrictEqual({ resyncMs: 600_000, guardMs: 0 });
 });

@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { DEREGISTRATION_DEFAULTS, parseDeregistrationInput } from '../../../core/input/deregistration.ts';
+import { DEREGISTRATION_PATIENCE } from '../../../core/contract/index.ts';
+import { parseDeregistrationInput } from '../../../core/input/deregistration.ts';
 
 describe('input of the deregistration workflow', () => {
   test('production defaults', () => {
-    expect(DEREGISTRATION_DEFAULTS).toEqual({ giveUpAfter: '24h', firstRetry: '1m' });
+    expect(DEREGISTRATION_PATIENCE).toEqual({ giveUpAfter: '24h', firstRetry: '1m' });
     expect(parseDeregistrationInput({ repository: 'acme/app', runner: { name: 'r-1', id: 7 } })).toEqual({
       ok: true,
       spec: {
@@ -11,7 +12,7 @@ describe('input of the deregistration workflow', () => {
         credential: 'default',
         runner: { name: 'r-1', id: 7 },
         reason: 'asked for by hand',
-        giveUpMs: 86_400_000,
+        giveUpAfterMs: 86_400_000,
         firstRetryMs: 60_000,
       },
     });

@@ -1,26 +1,31 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseRunnerInput, type ParsedRunner } from '../../../core/input/runner.ts';
-import { JOB_TIMEOUT_CAP, RUNNER_DEFAULTS } from '../../../core/input/runnerDefaults.ts';
+import type { z } from 'zod';
+import { RUNNER_INTERVALS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerInput } from '../../../core/contract/index.ts';
+import { parseRunnerInput, type runnerSchema, type RunnerSpec } from '../../../core/input/runner.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** The spec of a good input. */
-function accepted(input: object, workflowId?: string): ParsedRunner {
-  const parsed = parseRunnerInput(input, workflowId);
+function accepted(input: object, workflowId = ''): RunnerSpec {
+  const parsed = parseRunnerInput(input, { workflowId });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   return parsed.spec;
 }
 
 /** What a person reads about a bad one: `field message`. */
 function refused(input: unknown): string[] {
-  const parsed = parseRunnerInput(input, 'runner-x');
+  const parsed = parseRunnerInput(input, { workflowId: 'runner-x' });
   return parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`);
 }
 
+/** Held by the compiler: what the contract documents is of a type that the schema takes. (The schema's `satisfies` holds the other way.) */
+const documented = (input: RunnerInput): z.input<typeof runnerSchema> => input;
+
 describe('production defaults', () => {
   /** Changing one of these changes how runners behave in production: on purpose only, with a line in the changelog. */
-  const defaults: Omit<ParsedRunner, 'name' | 'scope'> = {
+  const defaults: Omit<RunnerSpec, 'name' | 'scope'> = {
+    nameHash: '',
     credential: 'default',
     runnerGroupId: 1,
     labels: ['self-hosted'],
@@ -29,6 +34,8 @@ describe('production defaults', () => {
     onEviction: 'fail',
     pod: {
       supervision: { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 10 * MINUTE },
+      labels: {},
+      terminationGracePeriodSeconds: 30,
       volumeClaims: [],
     },
     timeouts: {
@@ -36,10 +43,8 @@ describe('production defaults', () => {
       podUnscheduledMs: 5 * MINUTE,
       podPendingMs: 10 * MINUTE,
       registrationMs: 10 * MINUTE,
-      idleMs: undefined,
-      jobMs: 24 * HOUR,
+      jobTimeoutMs: 24 * HOUR,
     },
-    gracePeriodSeconds: 30,
     intervals: {
       resyncMs: 10 * MINUTE,
       busyRetryMs: MINUTE,
@@ -50,25 +55,20 @@ describe('production defaults', () => {
       removalSettleMs: 2 * MINUTE,
       idleConfirmMs: 3_000,
       stopPatienceMs: 30_000,
-      heldBackMs: 5_000,
     },
     warnings: [],
   };
 
   test('every one of them', () => {
-    expect(accepted({ organization: 'acme' }, 'runner-a')).toEqual({ ...defaults, name: 'a', scope: { kind: 'organization', name: 'acme' } });
+    expect(accepted(documented({ organization: 'acme' }), 'runner-a')).toEqual({ ...defaults, name: 'a', scope: { kind: 'organization', name: 'acme' } });
   });
 
   test('as they are documented', () => {
-    expect(RUNNER_DEFAULTS).toEqual({
-      credential: 'default',
-      runnerGroupId: 1,
-      labels: ['self-hosted'],
+    expect({ timeouts: RUNNER_TIMEOUTS, stop: STOP_TIMEOUTS, intervals: RUNNER_INTERVALS }).toEqual({
       timeouts: { provisioning: '1h', podUnscheduled: '5m', podPending: '10m', registration: '10m', jobTimeout: '24h' },
       stop: { signalTimeout: '10s', cleanupTimeout: '5s' },
-      intervals: { resync: '10m', busyRetry: '1m', busyRecheck: '10m', absentRecheck: '10s', credentialsRetry: '5m', onlineLookup: '2s', removalSettle: '2m', idleConfirm: '3s', stopPatience: '30s', heldBack: '5s' },
+      intervals: { resync: '10m', busyRetry: '1m', busyRecheck: '10m', absentRecheck: '10s', credentialsRetry: '5m', onlineLookup: '2s', removalSettle: '2m', idleConfirm: '3s', stopPatience: '30s' },
     });
-    expect(JOB_TIMEOUT_CAP).toBe('24h');
   });
 
   test.each([
@@ -79,7 +79,7 @@ describe('production defaults', () => {
     [{ signalTimeout: '2m', cleanupTimeout: '30s' }, 155],
     [{ signalTimeout: '30s', cleanupTimeout: '100ms' }, 36],
   ])('the grace period for stop %j is %d s', (stop, seconds) => {
-    expect(accepted({ organization: 'acme', ...(stop && { stop }) }).gracePeriodSeconds).toBe(seconds);
+    expect(accepted({ organization: 'acme', ...(stop && { stop }) }).pod.terminationGracePeriodSeconds).toBe(seconds);
   });
 });
 
@@ -91,15 +91,14 @@ describe('what is given is kept', () => {
       command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace', supervisor: 'image', onTerm: 'drain', volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
       stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'] },
       timeouts: { provisioning: '2h', podUnscheduled: '1m', podPending: '2m', registration: '3m', idle: '30m', jobTimeout: '90m' },
-      intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s', heldBack: '1m' },
+      intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s' },
     }); // prettier-ignore
     expect(spec).toEqual({
-      name: 'build', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace',
-      pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
+      name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace',
+      pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
         supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
-      timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobMs: 90 * MINUTE },
-      gracePeriodSeconds: 68,
-      intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, idleConfirmMs: 9_000, stopPatienceMs: 8_000, heldBackMs: 10_000 },
+      timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE },
+      intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, idleConfirmMs: 9_000, stopPatienceMs: 8_000 },
       warnings: [expect.stringContaining('GKE')],
     }); // prettier-ignore
   });

@@ -6,7 +6,7 @@ const COMMAND = { ciServer: 'none', command: ['work'] } as const;
 const STATE = { name: 'state', mountPath: '/state', storage: '1Gi' };
 
 function refused(input: object): string[] {
-  const parsed = parseRunnerInput(input, 'runner-x');
+  const parsed = parseRunnerInput(input, { workflowId: 'runner-x' });
   return parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`);
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { templateHash } from '../../../activities/sets/admitSet.ts';
-import { SET_DEFAULTS, parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
+import { SET_DELAYS, SET_INTERVALS } from '../../../core/contract/index.ts';
+import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
 import { needsSlots, runnerInput } from '../../../core/domain/slots.ts';
 
 const parse = (input: unknown) => parseRunnerSetInput(input, { hash: templateHash, checkSchedule: ({ cron }) => (cron === 'never' ? 'is wrong' : undefined) });
@@ -9,18 +10,16 @@ const set = { name: 'linux', replicas: 1, template };
 
 describe('a set’s declaration', () => {
   test('the defaults', () => {
-    expect(SET_DEFAULTS).toEqual({
-      scaleDownDelay: '10m',
-      recreationGuard: '10m',
-      maxSurge: 1,
-      queueCheck: '5m',
-      timeZone: 'UTC',
-      intervals: { relist: '5m', firstRetry: '15s', longestRetry: '10m', guardLook: '30s' },
+    expect(SET_DELAYS).toEqual({ scaleDownDelay: '10m', recreationGuard: '10m', queueCheck: '5m' });
+    expect(SET_INTERVALS).toEqual({ relist: '5m', firstRetry: '15s', longestRetry: '10m', guardLook: '30s' });
+    expect(parse({ ...set, schedules: [{ cron: '0 8 * * *', duration: '1h', max: 4 }] })).toMatchObject({
+      ok: true,
+      spec: { maxSurge: 1, schedules: [{ timeZone: 'UTC', bounds: { kind: 'elastic', minIdle: 0, max: 4 } }], relistMs: 300_000, firstRetryMs: 15_000, longestRetryMs: 600_000, guardLookMs: 30_000 },
     });
   });
 
   test('everything, in ms', () => {
-    const parsed = parse({ ...set, replicas: undefined, minIdle: 1, max: 9, scaleDownDelay: '0s', queueCheck: '1m', rollout: { maxSurge: 3 }, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 4 }], paused: true });
+    const parsed = parse({ name: 'linux', template, minIdle: 1, max: 9, scaleDownDelay: '0s', queueCheck: '1m', rollout: { maxSurge: 3 }, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 4 }], paused: true });
     expect(parsed).toMatchObject({
       ok: true,
       spec: {
@@ -70,7 +69,7 @@ describe('slots', () => {
   test.each([
     ['a claim of its own for each runner at a time', claim, 'cache-2'],
     ['one that exists already is shared', { name: 'cache', mountPath: '/cache', claim: 'cache' }, 'cache'],
-    ['so is one for many writers', { ...claim, accessModes: ['ReadWriteMany'] }, 'cache'],
+    ['so is one for many writers', { ...claim, accessModes: ['ReadWriteMany' as const] }, 'cache'],
     ['one that goes with its runner needs no slot', { name: 'cache', mountPath: '/cache', storage: '10Gi' }, undefined],
   ])('%s', (_what, one, name) => {
     const withClaim = { ...template, volumeClaims: [one] };

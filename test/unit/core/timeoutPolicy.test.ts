@@ -30,18 +30,18 @@ test.each<[string, object, number]>([
   ['up to the scope’s cap', { repository: 'acme/slow', timeouts: { jobTimeout: '72h' } }, 72 * HOUR],
   ['a plain command has the default', { ciServer: 'none', command: ['x'] }, 6 * HOUR],
 ])('job timeout: %s', (_what, input, expected) => {
-  const parsed = parseRunnerInput(input, 'runner-x', POLICY);
-  expect(parsed).toMatchObject({ ok: true, spec: { timeouts: { jobMs: expected } } });
+  const parsed = parseRunnerInput(input, { policy: POLICY });
+  expect(parsed).toMatchObject({ ok: true, spec: { timeouts: { jobTimeoutMs: expected } } });
 });
 
 test('a default over the cap is lowered to it', () => {
-  expect(parseRunnerInput({ organization: 'a' }, 'x', { default: { jobTimeoutCap: '2h' } })).toMatchObject({ spec: { timeouts: { jobMs: 2 * HOUR } } });
+  expect(parseRunnerInput({ organization: 'a' }, { policy: { default: { jobTimeoutCap: '2h' } } })).toMatchObject({ spec: { timeouts: { jobTimeoutMs: 2 * HOUR } } });
 });
 
 test('the grace of the scope is part of the pod’s', () => {
-  expect(parseRunnerInput({ organization: 'acme' }, 'x', POLICY)).toMatchObject({ spec: { gracePeriodSeconds: 40, pod: { supervision: { signalTimeoutMs: 30_000 } } } });
+  expect(parseRunnerInput({ organization: 'acme' }, { policy: POLICY })).toMatchObject({ spec: { pod: { terminationGracePeriodSeconds: 40, supervision: { signalTimeoutMs: 30_000 } } } });
 });
 
 test('over the cap of its scope', () => {
-  expect(parseRunnerInput({ repository: 'acme/web', timeouts: { jobTimeout: '13h' } }, 'x', POLICY)).toMatchObject({ ok: false, errors: [{ field: 'timeouts.jobTimeout', message: expect.stringContaining('cap of 12h') }] });
+  expect(parseRunnerInput({ repository: 'acme/web', timeouts: { jobTimeout: '13h' } }, { policy: POLICY })).toMatchObject({ ok: false, errors: [{ field: 'timeouts.jobTimeout', message: expect.stringContaining('cap of 12h') }] });
 });

@@ -1,0 +1,132 @@
+/**
+ * Input of the `runner` workflow. The tables of durations are where each is written: its name, its default and what it means. Their types
+ * here, their validation and their milliseconds (core/input/) follow from the tables.
+ */
+import type { Durations } from '../domain/duration.ts';
+
+/** Deadlines of a runner's life, with their defaults. */
+export const RUNNER_TIMEOUTS = {
+  /** For registration, Secret and pod together, retries included. @default "1h" */
+  provisioning: '1h',
+  /** From the pod's creation. @default "5m" */
+  podUnscheduled: '5m',
+  /** From the pod's creation. @default "10m" */
+  podPending: '10m',
+  /** From the container's start. @default "10m" */
+  registration: '10m',
+  /** From Idle. @default off */
+  idle: undefined,
+  /** From Busy. The default is also the cap, where the worker's config names no other. @default "24h" */
+  jobTimeout: '24h',
+} as const;
+
+/** The parts of the grace ledger, with their defaults. */
+export const STOP_TIMEOUTS = {
+  /** With `onTerm: drain`, which needs it: how long the job may go on after SIGTERM. @default none */
+  drainTimeout: undefined,
+  /** From the stop's signal to SIGKILL. @default "10s" */
+  signalTimeout: '10s',
+  /** On top: for the records and the cleanup command. @default "5s" */
+  cleanupTimeout: '5s',
+} as const;
+
+/** Pace of a runner's re-checks, with the defaults that are right for production. */
+export const RUNNER_INTERVALS = {
+  /** How often a wait for the pod looks live again. @default "10m" */
+  resync: '10m',
+  /** Between two DELETEs of a busy static runner. @default "1m" */
+  busyRetry: '1m',
+  /** Safety re-check of a busy ephemeral runner. @default "10m" */
+  busyRecheck: '10m',
+  /** Between two looks for a runner that may be about to register. @default "10s" */
+  absentRecheck: '10s',
+  /** Between two tries with a refused credential. @default "5m" */
+  credentialsRetry: '5m',
+  /** Between two looks for a runner that is coming online; doubles up to 30 s. @default "2s" */
+  onlineLookup: '2s',
+  /** How long a runner that was never seen online may take to end after its registration was removed. @default "2m" */
+  removalSettle: '2m',
+  /** How long a runner whose registration is gone has to go on saying that it is idle, before its pod goes. @default "3s" */
+  idleConfirm: '3s',
+  /** How long a stop waits for the CI server's first answer before it stops the pod anyway. @default "30s" */
+  stopPatience: '30s',
+} as const;
+
+export type RunnerTimeouts = Durations<typeof RUNNER_TIMEOUTS>;
+export type RunnerIntervals = Durations<typeof RUNNER_INTERVALS>;
+
+/** Input of the `runner` workflow: one JSON object. Durations are strings such as `30s`, `10m`, `1h30m`. */
+export interface RunnerInput {
+  /** Prefix of the runner's name at the CI server; a hash of this execution is appended. Default: the workflow id without `runner-`. */
+  name?: string;
+  /** `none`: a plain command (`command`) that no CI server knows; it has every other part of the life. @default "github" */
+  ciServer?: 'github' | 'none';
+  /** Exactly one of these three; none with `ciServer: none`. */
+  organization?: string;
+  /** `owner/repo`. */
+  repository?: string;
+  enterprise?: string;
+  /** A credential named in the worker's config. @default "default" */
+  credential?: string;
+  /** Numeric id of the runner group. @default 1 */
+  runnerGroupId?: number;
+  /** 1 to 100. @default ["self-hosted"] */
+  labels?: string[];
+  /** One job, then gone; `false`: a static runner, which takes many. @default true */
+  ephemeral?: boolean;
+  /** Name of the set this runner belongs to. */
+  set?: string;
+  /** Kubernetes namespace of the pod. Default: the worker's. */
+  namespace?: string;
+  /** Image of the runner container. Default: the worker's. */
+  image?: string;
+  command?: string[];
+  args?: string[];
+  env?: Record<string, string>;
+  /** PodTemplateSpec fragment; the container named `runner` is the runner's. */
+  pod?: { metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> }; spec?: Record<string, unknown> };
+  /**
+   * How the supervisor gets to be the first process of the container: `inject` copies it in (needs the command to be known),
+   * `image`: the image's own entry point starts it, `none`: the command runs bare. Default: the worker's.
+   */
+  supervisor?: SupervisorMode;
+  /** Persistent volumes of the runner container. */
+  volumeClaims?: VolumeClaim[];
+  timeouts?: RunnerTimeouts;
+  /** The grace ledger, additive; the pod's terminationGracePeriodSeconds is derived from it. */
+  stop?: StopInput;
+  /** What SIGTERM means inside the pod. `checkpoint` needs `onEviction: resume`. @default "stop" */
+  onTerm?: OnTerm;
+  /** What becomes of the life when a busy runner loses its pod. `resume` needs `ciServer: none`. @default "fail" */
+  onEviction?: OnEviction;
+  /** Pace of re-checks; the defaults are right for production. */
+  intervals?: RunnerIntervals;
+}
+
+export interface StopInput extends Durations<typeof STOP_TIMEOUTS> {
+  /** Runs in the container after the end, with HOLDFAST_STOP_REASON, for at most `cleanupTimeout`. */
+  cleanupCommand?: string[];
+  /** Instead of the one signal received, a sequence: `SIGINT,SIGTERM@5s`, counted from the stop's start. */
+  signals?: string;
+}
+
+export type SupervisorMode = 'inject' | 'image' | 'none';
+/** `drain`: the job may finish within `stop.drainTimeout`; `stop`: signal, grace, kill; `checkpoint`: as stop, and the next attempt goes on. */
+export type OnTerm = 'drain' | 'stop' | 'checkpoint';
+/** `fail`: a job is not idempotent; `replace`: a new runner; `resume`: the same work again, with the state of the attempt before. */
+export type OnEviction = 'fail' | 'replace' | 'resume';
+
+/** A PersistentVolumeClaim mounted into the runner container. The one called `state` is `HOLDFAST_STATE_DIR`. */
+export interface VolumeClaim {
+  name: string;
+  /** Absolute path in the container. */
+  mountPath: string;
+  /** Name of the claim, which outlives this runner. Absent: one of this life's own, which goes with it. */
+  claim?: string;
+  /** Size, such as `10Gi`: the claim is made where it does not exist yet. */
+  storage?: string;
+  /** Default: the cluster's. */
+  storageClass?: string;
+  /** @default ["ReadWriteOnce"] */
+  accessModes?: ('ReadWriteOnce' | 'ReadWriteMany' | 'ReadWriteOncePod')[];
+}

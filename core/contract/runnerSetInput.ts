@@ -1,0 +1,65 @@
+/** Input of the `runnerSet` workflow. As in runnerInput.ts, each duration is written once: in its table. */
+import type { Durations } from '../domain/duration.ts';
+import type { RunnerInput } from './runnerInput.ts';
+
+/** What a set waits for before it acts, with the defaults. `0s` is allowed. */
+export const SET_DELAYS = {
+  /** Since the last scale-up, before idle runners in excess are drained. @default "10m" */
+  scaleDownDelay: '10m',
+  /** How long the place of an ephemeral runner that ran a job no event told of stays empty, unless the CI server says sooner. @default "10m" */
+  recreationGuard: '10m',
+  /** How often queued jobs are looked for at the CI server, in case webhooks were lost; `0s` turns it off. @default "5m" */
+  queueCheck: '5m',
+} as const;
+
+/** Pace of a set's re-checks, with the defaults that are right for production. */
+export const SET_INTERVALS = {
+  /** How often the runners are read again from Temporal's visibility. @default "5m" */
+  relist: '5m',
+  /** After runners that did not come up, before the next one is tried; doubles with each. @default "15s" */
+  firstRetry: '15s',
+  /** The longest of these waits. @default "10m" */
+  longestRetry: '10m',
+  /** Between two looks at queued jobs that an ended runner's place waits for. @default "30s" */
+  guardLook: '30s',
+} as const;
+
+export type SetIntervals = Durations<typeof SET_INTERVALS>;
+
+/** How many runners: a fixed number, or as many as demand asks for between two bounds. Exactly one of the two forms. */
+export interface SetScale {
+  /** A fixed number of runners, whatever the demand. */
+  replicas?: number;
+  /** Idle runners kept ready, on top of those that jobs are assigned to or queued for. @default 0 */
+  minIdle?: number;
+  /** Runners at the most. Required with `minIdle`. */
+  max?: number;
+}
+
+/** Another scale for a time; the first entry that holds now wins. */
+export interface SetSchedule extends SetScale {
+  /** When it begins: five cron fields, in which day of month and day of week are alternatives. */
+  cron: string;
+  /** IANA time zone. @default "UTC" */
+  timeZone?: string;
+  /** For how long, such as `10h`. */
+  duration: string;
+}
+
+/** Input of the `runnerSet` workflow, and one document of `holdfast set apply`. */
+export interface RunnerSetInput extends SetScale, Durations<typeof SET_DELAYS> {
+  name: string;
+  /** What each runner is started with. `name` and `set` are the set's to give. */
+  template: Omit<RunnerInput, 'name' | 'set'>;
+  schedules?: SetSchedule[];
+  rollout?: {
+    /** Runners of a new template beyond the number wanted, while the old ones leave. @default 1 */
+    maxSurge?: number;
+  };
+  /** Runners, by name or workflow id, that no scale-down and no rollout touches. Absent in an `apply`: as they are. */
+  holds?: string[];
+  /** No runner is started while paused; those that run go on. Absent in an `apply`: as it is. */
+  paused?: boolean;
+  /** Pace of re-checks; the defaults are right for production. */
+  intervals?: SetIntervals;
+}

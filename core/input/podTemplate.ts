@@ -1,0 +1,97 @@
+/** What a user's pod template may say: the parts that Holdfast depends on. The API server checks the rest. Pure. */
+import type { RunnerInput } from '../contract/index.ts';
+import { isReservedEnv, isReservedMetadata, isReservedPath, RESERVED_VOLUME_PREFIX, RUNNER_CONTAINER, SUPERVISOR_CONTAINER } from '../domain/podTemplate.ts';
+
+/** Fields of the pod's spec that follow from the runner's own settings, with what to write instead. */
+const RESERVED_SPEC: Readonly<Record<string, string>> = {
+  activeDeadlineSeconds: 'it starts before the image is pulled and kills without a goodbye; set timeouts.jobTimeout instead',
+  terminationGracePeriodSeconds: 'it is derived from stop.signalTimeout and stop.cleanupTimeout; set those instead',
+};
+
+/** One sentence per fault, each beginning with the path inside the template; empty when there is none. */
+export function podTemplateErrors({ metadata = {}, spec = {} }: NonNullable<RunnerInput['pod']>): string[] {
+  return [...reservedMetadata('labels', metadata.labels), ...reservedMetadata('annotations', metadata.annotations), ...specErrors(spec)];
+}
+
+function reservedMetadata(part: string, entries: object = {}): string[] {
+  return Object.keys(entries).filter(isReservedMetadata).map((key) => `metadata.${part}: ${key} is set by Holdfast; remove it`);
+}
+
+function specErrors(spec: Readonly<Record<string, unknown>>): string[] {
+  const errors: string[] = [];
+  for (const [field, instead] of Object.entries(RESERVED_SPEC)) {
+    if (spec[field] !== undefined) errors.push(`spec.${field}: ${instead}`);
+  }
+  if (spec['restartPolicy'] !== undefined && spec['restartPolicy'] !== 'Never') {
+    errors.push('spec.restartPolicy: must be Never, because a restarted runner would use its single-use registration again; remove it');
+  }
+  const containers = named(spec, 'containers', errors);
+  const initContainers = named(spec, 'initContainers', errors);
+  for (const { name, path } of initContainers) {
+    if (name === SUPERVISOR_CONTAINER) errors.push(`${path}: the name ${SUPERVISOR_CONTAINER} is Holdfast's own; rename it`);
+    if (name === RUNNER_CONTAINER) errors.push(`${path}: the name ${RUNNER_CONTAINER} is kept for the container of the CI runner; rename it`);
+  }
+  errors.push(...duplicates([...containers, ...initContainers], 'container'));
+  const volumes = named(spec, 'volumes', errors);
+  errors.push(...duplicates(volumes, 'volume'), ...reservedVolumes(volumes));
+  const runner = containers.find((container) => container.name === RUNNER_CONTAINER);
+  if (runner) errors.push(...runnerErrors(runner.path, runner.item));
+  return errors;
+}
+
+function runnerErrors(path: string, runner: Readonly<Record<string, unknown>>): string[] {
+  const errors: string[] = [];
+  const env = named(runner, 'env', errors, `${path}.`);
+  errors.push(...duplicates(env, 'variable'));
+  for (const { name, path: at } of env) {
+    if (isReservedEnv(name)) errors.push(`${at}: ${name} is set by Holdfast; remove it`);
+  }
+  const mounts = named(runner, 'volumeMounts', errors, `${path}.`);
+  errors.push(...reservedVolumes(mounts));
+  for (const { item, path: at } of mounts) {
+    if (typeof item['mountPath'] === 'string' && isReservedPath(item['mountPath'])) errors.push(`${at}: ${item['mountPath']} is a folder of Holdfast's own; mount it elsewhere`);
+  }
+  return errors;
+}
+
+function reservedVolumes(items: readonly Named[]): string[] {
+  return items
+    .filter(({ name }) => name.startsWith(RESERVED_VOLUME_PREFIX))
+    .map(({ name, path }) => `${path}: volumes called ${RESERVED_VOLUME_PREFIX}* are Holdfast's own; rename ${name}`);
+}
+
+interface Named {
+  readonly name: string;
+  readonly path: string;
+  readonly item: Readonly<Record<string, unknown>>;
+}
+
+/** The items of a list whose elements carry a name; faults of its shape go to `errors`. */
+function named(owner: Readonly<Record<string, unknown>>, field: string, errors: string[], prefix = 'spec.'): Named[] {
+  const list = owner[field];
+  if (list === undefined || list === null) return [];
+  if (!Array.isArray(list)) {
+    errors.push(`${prefix}${field}: must be a list`);
+    return [];
+  }
+  return list.flatMap((item: unknown, index) => {
+    const path = `${prefix}${field}[${index}]`;
+    if (isObject(item) && typeof item['name'] === 'string' && item['name'] !== '') return [{ name: item['name'], path, item }];
+    errors.push(`${path}: needs a name`);
+    return [];
+  });
+}
+
+function duplicates(items: readonly Named[], what: string): string[] {
+  const seen = new Set<string>();
+  const errors: string[] = [];
+  for (const { name, path } of items) {
+    if (seen.has(name)) errors.push(`${path}: a second ${what} called ${name}`);
+    seen.add(name);
+  }
+  return errors;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from '@jest/globals';
+import { readTimeouts } from '../../../worker/settings/timeoutSettings.ts';
+import type { ConfigProblem } from '../../../worker/settings/configError.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'hf-timeouts-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const file = (text: string): string => {
+  const path = join(folder, `${Math.random()}.yaml`);
+  writeFileSync(path, text);
+  return path;
+};
+
+function read(set: Record<string, string>): { policy: object; problems: string[] } {
+  const problems: ConfigProblem[] = [];
+  return { policy: readTimeouts(set, problems), problems: problems.map(({ setting, message }) => `${setting}: ${message}`) };
+}
+
+const POLICY = {
+  default: { jobTimeout: '6h', jobTimeoutCap: '12h' },
+  scopes: { acme: { podUnscheduled: '1m', podPending: '2m', registration: '3m' }, 'acme/web': { signalTimeout: '10s' }, 'enterprises/big': { cleanupTimeout: '5s' } },
+};
+
+test.each([
+  ['nothing', {}, {}],
+  ['the setting', { HOLDFAST_TIMEOUTS: JSON.stringify(POLICY) }, POLICY],
+  ['a file in YAML', { HOLDFAST_TIMEOUTS_FILE: file('default:\n  jobTimeout: 6h\n') }, { default: { jobTimeout: '6h' } }],
+  ['the setting before the file', { HOLDFAST_TIMEOUTS: '{}', HOLDFAST_TIMEOUTS_FILE: '/does/not/exist' }, {}],
+])('%s', (_what, set, policy) => {
+  expect(read(set)).toEqual({ policy, problems: [] });
+});
+
+test.each<[string, string[]]>([
+  ['{', ['it is neither YAML nor JSON: check its syntax']],
+  ['[]', ['input Invalid input: expected object, received array']],
+  ['{"default": {"idle": "1m"}}', ['default.idle is not a known field; check the spelling']],
+  ['{"default": {"jobTimeout": "soon"}, "scopes": {"acme": {"registration": "0s"}}}', ['default.jobTimeout is not a duration; write for example "30s", "10m" or "1h30m"', 'scopes.acme.registration is not a duration; write for example "30s", "10m" or "1h30m"']],
+  ['{"scopes": {"a/b/c": {}}}', ['scopes.a/b/c is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"']],
+])('HOLDFAST_TIMEOUTS=%s is told in full', (value, problems) => {
+  expect(read({ HOLDFAST_TIMEOUTS: value }).problems).toEqual(problems.map((problem) => `HOLDFAST_TIMEOUTS: ${problem}`));
+});
+
+test('a file that is not there', () => {
+  expect(read({ HOLDFAST_TIMEOUTS_FILE: '/does/not/exist' }).problems).toEqual(['HOLDFAST_TIMEOUTS_FILE: cannot read /does/not/exist (ENOENT): check the path and its permissions']);
+});
