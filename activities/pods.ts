@@ -79,7 +79,7 @@ export async function takeDown(ports: ActivityPorts, input: TearDownInput): Prom
     try {
       [state] = await Promise.all([
         pod === undefined ? ('gone' as const) : compute.deletePod(pod, gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-        compute.deleteRegistration(identity, namespace),
+        compute.deleteRegistrationSecret(identity, namespace),
       ]);
     } finally {
       if (state === 'gone' && lookOut !== undefined) shortWaits?.forget(lookOut);

@@ -42,7 +42,7 @@ export interface CiServer {
    *   (GitHub answers 404, not 403, to a credential that lost the scope)
    * @throws CiServerError `busy` (422 in either text), `credentials`, `rate_limited`, `unavailable`, `rejected`
    */
-  remove(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'>;
+  removeRegistration(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'>;
   /**
    * The jobs of the scope that wait for a runner or run on one: the truth, where webhooks were lost. It costs a request for each
    * repository and each run under way, so it is for every few minutes.
@@ -129,9 +129,9 @@ export interface Compute {
   /** Everything that keeps a request from ever being a pod here, each with the fix; empty when it is sound. Asks nobody. */
   faults(request: Omit<PodRequest, 'identity'>): string[];
   /** The registration stored by an earlier try of the same provisioning, if any. */
-  readRegistration(identity: RunnerIdentity, namespace?: string): Promise<Registration | undefined>;
+  readRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<Registration | undefined>;
   /** Stores the registration for the pod to read (a Secret). Idempotent: an existing one of the same identity wins and is returned. */
-  storeRegistration(identity: RunnerIdentity, registration: Registration, namespace?: string): Promise<Registration>;
+  storeRegistrationSecret(identity: RunnerIdentity, registration: Registration, namespace?: string): Promise<Registration>;
   /** Creates the pod and the claims it needs. Idempotent: what exists of the same identity is returned. */
   createPod(request: PodRequest, registration: Registration | undefined): Promise<PodView>;
   /**
@@ -141,8 +141,8 @@ export interface Compute {
   observe(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
   /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`. */
   deletePod(pod: PodRef, options?: DeletionOptions): Promise<'gone' | 'terminating'>;
-  /** Deletes what {@link storeRegistration} made. Absent: fine. */
-  deleteRegistration(identity: RunnerIdentity, namespace?: string): Promise<void>;
+  /** Deletes what {@link storeRegistrationSecret} made. Absent: fine. */
+  deleteRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<void>;
   /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent: fine. */
   deleteClaims(identity: RunnerIdentity, claims: readonly VolumeClaimRequest[], namespace?: string): Promise<void>;
   /** May a claim that a pod on this node had mounted be mounted by another? Only once nothing can write from there any more. */

@@ -59,7 +59,7 @@ async function remove(ciServer: CiServer, { scope, runner, onBusy }: ReleaseInpu
   const id = runner.id ?? (await ciServer.find(scope, runner, signal))?.id;
   if (id === undefined) return { answer: 'absent' };
   try {
-    return { answer: await ciServer.remove(scope, id, signal), runnerId: id };
+    return { answer: await ciServer.removeRegistration(scope, id, signal), runnerId: id };
   } catch (error) {
     if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy') return { answer: 'busy', runnerId: id };
     throw error;

@@ -46,7 +46,7 @@ export class GitHub implements CiServer {
     return runner.id === undefined ? this.#findByName(scope, runner.name, signal) : this.#findById(scope, runner.id, signal);
   }
 
-  async remove(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'> {
+  async removeRegistration(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'> {
     const request = this.#request('remove', 'DELETE', scope, '/actions/runners/{runner_id}', { runner_id: runnerId });
     const answer = await this.#api.request(request, signal);
     if (answer.status === 204) return 'removed';

@@ -14,7 +14,7 @@ import { PodDeletions } from './podDeletions.ts';
 import { listPods } from './podList.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
 import { podView } from './viewOfPod.ts';
-import { readRegistrationSecret, registrationSecret } from './registrationSecret.ts';
+import { registrationOf, registrationSecret } from './registrationSecret.ts';
 import { claimOf, persistentVolumeClaim } from './volumeClaims.ts';
 import type { PodRef, PodRequest, PodView, RunnerIdentity } from '../../../core/domain/pod.ts';
 
@@ -147,14 +147,14 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     faults: (request) => podFaults(request, options.pod ?? {}, installation),
 
-    async readRegistration(identity, namespace) {
+    async readRegistrationSecret(identity, namespace) {
       const secret = await get<V1Secret>('secrets', place(namespace), podName(identity));
-      return secret && belongsTo(secret.metadata?.annotations, identity) ? readRegistrationSecret(secret) : undefined;
+      return secret && belongsTo(secret.metadata?.annotations, identity) ? registrationOf(secret) : undefined;
     },
 
-    async storeRegistration(identity, registration, namespace) {
+    async storeRegistrationSecret(identity, registration, namespace) {
       const secret = registrationSecret(identity, registration, installation);
-      return readRegistrationSecret(await createOrGet('secrets', place(namespace), secret, identity));
+      return registrationOf(await createOrGet('secrets', place(namespace), secret, identity));
     },
 
     async createPod(request: PodRequest, registration: Registration | undefined) {
@@ -187,7 +187,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       return isPlain ? await deletions.once(pod.uid, async () => await askForDeletion(pod, options)) : await askForDeletion(pod, options);
     },
 
-    async deleteRegistration(identity, namespace) {
+    async deleteRegistrationSecret(identity, namespace) {
       await remove('secrets', place(namespace), podName(identity));
     },
 

@@ -26,7 +26,7 @@ export function registrationSecret(identity: RunnerIdentity, registration: Regis
 }
 
 /** What {@link registrationSecret} put in. */
-export function readRegistrationSecret(secret: V1Secret): Registration {
+export function registrationOf(secret: V1Secret): Registration {
   const annotations = secret.metadata?.annotations ?? {};
   const runnerId = annotations[RUNNER_ID_ANNOTATION];
   return {

@@ -1,7 +1,7 @@
 /**
  * What a process "pod" is on disk. Its state is files alone, so that any worker process can take over from a dead one:
  *
- *     <stateDir>/registrations/<name>.json       what storeRegistration stored (the Secret; mode 0600)
+ *     <stateDir>/registrations/<name>.json       what storeRegistrationSecret stored (the Secret; mode 0600)
  *     <stateDir>/pods/<name>/spec.json           what was asked for; no secrets
  *                           /registration.env.json  the runner's secret environment; removed once the runner has started
  *                           /owner.json          the one wrapper that runs this pod (or that none ever will)

@@ -177,15 +177,15 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     kind: 'process',
     podName,
     faults,
-    readRegistration: (identity) => guard('read the registration of', podName(identity), () => readJson<Registration>(registrationFile(identity))),
-    storeRegistration: (identity, registration) =>
+    readRegistrationSecret: (identity) => guard('read the registration of', podName(identity), () => readJson<Registration>(registrationFile(identity))),
+    storeRegistrationSecret: (identity, registration) =>
       guard('store the registration of', podName(identity), async () => {
         await makeStateFolders(folders);
         const file = registrationFile(identity);
         if (await createFile(file, JSON.stringify(registration))) return registration;
         return (await readJson<Registration>(file)) ?? registration;
       }),
-    deleteRegistration: (identity) =>
+    deleteRegistrationSecret: (identity) =>
       guard('delete the registration of', podName(identity), async () => {
         await unlink(registrationFile(identity)).catch((error: unknown) => {
           if (!hasCode(error, 'ENOENT')) throw error;
