@@ -13,7 +13,7 @@ import { PodCache } from './podCache.ts';
 import { PodDeletions } from './podDeletions.ts';
 import { listPods } from './podList.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
-import { podView } from './viewOfPod.ts';
+import { viewOfPod } from './viewOfPod.ts';
 import { registrationOf, registrationSecret } from './registrationSecret.ts';
 import { claimOf, persistentVolumeClaim } from './volumeClaims.ts';
 import type { PodRef, PodRequest, PodView, RunnerIdentity } from '../../../core/domain/pod.ts';
@@ -138,7 +138,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   }
 
   function viewOf(pod: V1Pod): PodView {
-    return podView(pod, new Date().toISOString(), cache?.get(pod.metadata?.name ?? ''));
+    return viewOfPod(pod, new Date().toISOString(), cache?.get(pod.metadata?.name ?? ''));
   }
 
   return {

@@ -5,7 +5,8 @@ import type { V1Pod } from '@kubernetes/client-node';
 import type { PodListener } from '../../ports.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
 import { listPods } from './podList.ts';
-import { goneView, podView } from './viewOfPod.ts';
+import { goneView } from '../goneView.ts';
+import { viewOfPod } from './viewOfPod.ts';
 import { watchPods, type PodWatchEvent } from './watchRequest.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
@@ -162,7 +163,7 @@ export class PodCache {
 
   #view(pod: V1Pod): PodView {
     const now = new Date(this.#options.now?.() ?? Date.now()).toISOString();
-    return podView(pod, now, this.#pods.get(pod.metadata?.name ?? ''));
+    return viewOfPod(pod, now, this.#pods.get(pod.metadata?.name ?? ''));
   }
 
   #tell(view: PodView, previous: PodView | undefined): void {

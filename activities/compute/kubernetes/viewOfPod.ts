@@ -42,7 +42,7 @@ const UNKNOWN_END = 'ContainerStatusUnknown';
  * @param now ISO 8601; only used for when something was first seen, which a pod's status does not tell
  * @param previous an earlier view of the same UID, from which what has not changed keeps its time
  */
-export function podView(pod: V1Pod, now: string, previous?: PodView): PodView {
+export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView {
   const { metadata, spec, status } = pod;
   const runner = status?.containerStatuses?.find((container) => container.name === RUNNER_CONTAINER);
   const scheduledCondition = condition(pod, 'PodScheduled');
@@ -77,11 +77,6 @@ export function podView(pod: V1Pod, now: string, previous?: PodView): PodView {
     ...probesOf(pod, runner, now, previous?.uid === metadata?.uid ? previous : undefined),
     ...(metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? { reusable: true } : {}),
   };
-}
-
-/** The last view of a pod that is there no more. */
-export function goneView(last: PodView): PodView {
-  return { ...last, ended: true, gone: true };
 }
 
 function condition(pod: V1Pod, type: string): V1PodCondition | undefined {

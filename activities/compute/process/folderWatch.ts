@@ -2,7 +2,8 @@ import { watch as watchFolder, type FSWatcher } from 'node:fs';
 import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
 import type { PodListener } from '../../ports.ts';
 import { makeStateFolders, type PodRecord, type StateFolders } from './podFolder.ts';
-import { goneView, podView } from './viewOfRecord.ts';
+import { goneView } from '../goneView.ts';
+import { viewOfRecord } from './viewOfRecord.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 export interface PodWatchOptions {
@@ -42,7 +43,7 @@ export async function watchPods(options: PodWatchOptions): Promise<{ stop(): Pro
 
   function report(name: string, record: PodRecord | undefined, always: boolean): void {
     const previous = known.get(name);
-    const view = record && podView(record);
+    const view = record && viewOfRecord(record);
     if (previous !== undefined && previous.uid !== view?.uid) {
       known.delete(name);
       tell(`listener, pod ${name} gone`, () => listener.changed(goneView(previous), previous));

@@ -12,8 +12,8 @@ import { baseEnvironment, runnerCommand, runnerEnvironment } from './runnerComma
 import { defaultStateDir, makeStateFolders, POD_FILE, readPod, removePod, ring, stateFolders, type PodOwner, type PodRecord, type ProcessPodSpec } from './podFolder.ts';
 import { logTail } from './logTail.ts';
 import { makeClaimFolders, removeClaimFolders } from './claimFolders.ts';
-import { observePods } from './podObservation.ts';
-import { podView } from './viewOfRecord.ts';
+import { observePods } from './observePods.ts';
+import { viewOfRecord } from './viewOfRecord.ts';
 import { watchPods } from './folderWatch.ts';
 import { signalProcess } from './processIdentity.ts';
 import { mergeStopRequest } from './stopRequest.ts';
@@ -72,7 +72,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     }
     // Also when somebody else made the folder: they may have died before they started a wrapper. Of several exactly one goes on.
     if (pod.owner === undefined) await startWrapper(name);
-    return podView(pod);
+    return viewOfRecord(pod);
   }
 
   /** Puts a complete folder in the pod's place, unless there is one: rename(2) does not replace a folder that has content. */
@@ -199,7 +199,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     observe: ({ name, uid }) =>
       guard('look at', name, async () => {
         const found = (await observe([name])).get(name);
-        return found === undefined || (uid !== undefined && found.spec.uid !== uid) ? undefined : podView(found);
+        return found === undefined || (uid !== undefined && found.spec.uid !== uid) ? undefined : viewOfRecord(found);
       }),
     deletePod: (pod, deletion) =>
       guard('delete', pod.name, async () => {
@@ -214,7 +214,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     list: () =>
       guard('list', folders.pods, async () => {
         await makeStateFolders(folders);
-        return [...(await observe(await readdir(folders.pods))).values()].map(podView);
+        return [...(await observe(await readdir(folders.pods))).values()].map(viewOfRecord);
       }),
     watch: (listener) => guard('watch', folders.pods, () => watch(listener)),
   };

@@ -2,7 +2,7 @@ import type { PodRecord } from './podFolder.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 /** What a process pod looks like through the port. It has its node from the start: this machine. */
-export function podView({ spec, started, stop, exit }: PodRecord): PodView {
+export function viewOfRecord({ spec, started, stop, exit }: PodRecord): PodView {
   return {
     name: spec.name,
     uid: spec.uid,
@@ -21,9 +21,4 @@ export function podView({ spec, started, stop, exit }: PodRecord): PodView {
     ...(stop && { terminationDeadline: stop.deadline }),
     ...(exit?.reason && { reason: exit.reason }),
   };
-}
-
-/** The last view of a pod that does not exist any more. */
-export function goneView(last: PodView): PodView {
-  return { ...last, ended: true, gone: true };
 }
