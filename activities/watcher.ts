@@ -52,7 +52,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const againMs = options.againMs ?? AGAIN_MS;
 
   const complete = (pod: PodView, activityId: string, again: readonly number[] = againMs): void => {
-    queue.add(`completion of ${activityId}`, async () => {
+    void queue.add(`completion of ${activityId}`, async () => {
       const completed = await completer.complete(pod.workflowId, activityId, pod);
       options.onCompletion?.(completed);
       if (completed && isSpent(pod)) return await deleteAhead(pod);
@@ -76,7 +76,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   }
 
   shortWaits?.open(({ taskToken, podName, result }) => {
-    queue.add(`answer that waited for ${podName}`, async () => {
+    void queue.add(`answer that waited for ${podName}`, async () => {
       if (!(await completer.answer(taskToken, result))) logger.warn({ pod: podName }, 'nobody waited for an answer that was held back: its activity had timed out, and is tried again');
     });
   });
@@ -93,7 +93,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       announceState(pod, previous, nowMs);
     },
     relisted(pods) {
-      queue.add('search for waits whose pod vanished', async () => await completeVanished(pods));
+      void queue.add('search for waits whose pod vanished', async () => await completeVanished(pods));
     },
   };
 
@@ -105,7 +105,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     if (!busy && !wasBusy && !(firstSight && pod.reusable === true)) return;
     const state = { uid: pod.uid, state: busy ? ('busy' as const) : ('idle' as const) };
     const place = ++announced;
-    queue.add(`podState of ${pod.name}`, async () => await tellState(pod, state, place));
+    void queue.add(`podState of ${pod.name}`, async () => await tellState(pod, state, place));
   }
 
   /** One after the other for each pod: told side by side, busy may overtake the idle that follows it; nor may it when it is told again. */

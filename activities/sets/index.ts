@@ -1,6 +1,7 @@
 /** What a set's workflow may ask of the world. */
-import { ApplicationFailure } from '@temporalio/common';
 import { cancellationSignal } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import { pMapSettled } from 'p-map';
 import { runnerInput } from '../../core/domain/slots.ts';
 import { toFailure } from '../failures.ts';
 import { withHeartbeats } from '../heartbeats.ts';
@@ -78,12 +79,7 @@ async function lookForQueuedJobs({ ciServers }: ActivityPorts, workflows: Runner
   }
 }
 
-/** Runs all, some at a time; the first failure is thrown when nothing is under way any more. */
+/** Does all of it, some at a time: one that fails keeps no other from being done. @throws the first failure, when nothing is under way any more */
 async function each<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
-  const rest = items.values();
-  const worker = async (): Promise<void> => {
-    for (const item of rest) await run(item);
-  };
-  const results = await Promise.allSettled(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker));
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  for (const result of await pMapSettled(items, run, { concurrency: AT_ONCE })) if (result.status === 'rejected') throw result.reason;
 }

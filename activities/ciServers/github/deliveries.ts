@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Redelivered } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 import { deliveryListAnswer, type ListedDelivery } from './answers.ts';
@@ -18,7 +19,7 @@ export class Deliveries {
   readonly #api: GitHubApi;
   readonly #clock: Clock;
   readonly #parse: (answer: GitHubAnswer, request: GitHubRequest) => ListedDelivery[];
-  readonly #asked = new Set<number>();
+  readonly #asked = new LRUCache<number, true>({ max: MAX_ASKED });
 
   constructor(api: GitHubApi, clock: Clock, parse: (schema: typeof deliveryListAnswer, answer: GitHubAnswer, request: GitHubRequest) => ListedDelivery[]) {
     this.#api = api;
@@ -31,11 +32,7 @@ export class Deliveries {
     for (const id of redeliver) {
       const request: GitHubRequest = { call: 'deliveries', route: 'POST /app/hook/deliveries/{delivery_id}/attempts', parameters: { delivery_id: id }, about: `delivery ${id}` };
       await this.#api.requestAsApp(request, signal); // 404: it is too old by now
-      this.#asked.add(id);
-    }
-    for (const id of this.#asked) {
-      if (this.#asked.size <= MAX_ASKED) break;
-      this.#asked.delete(id);
+      this.#asked.set(id, true);
     }
     return { redelivered: redeliver.length, left };
   }

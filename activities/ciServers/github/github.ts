@@ -1,14 +1,14 @@
+import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import type { CiRunner, CiServer, Registration } from '../../ports.ts';
 import { labelsCover } from '../../../core/domain/labels.ts';
-import { SharedLook } from '../sharedLook.ts';
+import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
 import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
 import { Deliveries } from './deliveries.ts';
-import { ExpiringValue, unlessAborted } from './expiringValue.ts';
-import { KeptAnswers } from './keptAnswers.ts';
+import { ExpiringValue, type Expiring } from './expiringValue.ts';
 import { QueuedJobs } from './queuedJobs.ts';
 import type { CiJobs, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
 
@@ -18,6 +18,8 @@ const DEFAULT_GROUP_ID = 1;
 const PAGE = 100;
 /** 10,000 runners is the most a group may hold; a list that goes on for longer is no list. */
 const MAX_PAGES = 200;
+/** Lists kept with their ETags: of an organization with hundreds of repositories, those of all runs under way. */
+const MAX_KEPT_LISTS = 5_000;
 
 /** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
 export class GitHub implements CiServer {
@@ -25,8 +27,9 @@ export class GitHub implements CiServer {
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
   readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
-  readonly #kept = new KeptAnswers();
-  readonly #looks = new Map<string, SharedLook<CiJobs>>();
+  /** The parsed part only: GitHub's lists of runs are megabytes, of which some ids are wanted. */
+  readonly #keptLists = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({ max: MAX_KEPT_LISTS });
+  readonly #jobSearches = new Map<string, SingleFlight<CiJobs>>();
   readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
 
   constructor(options: GitHubApiOptions) {
@@ -55,17 +58,17 @@ export class GitHub implements CiServer {
     return 'absent';
   }
 
-  /** Of several who ask for a scope at once, all get the answer of one look; it is not aborted for one of them. */
+  /** Of several who ask for a scope at once, all get the answer of one search; it is not aborted for one of them. */
   async queuedJobs(scope: Scope, labels?: readonly string[], signal?: AbortSignal): Promise<CiJobs> {
     signal?.throwIfAborted();
     const key = `${scope.kind}:${scope.name}`;
-    const look = this.#looks.get(key) ?? new SharedLook(async () => await this.#lookForJobs(scope));
-    this.#looks.set(key, look);
-    const { jobs, complete } = await unlessAborted(look.get(), signal);
+    const search = this.#jobSearches.get(key) ?? new SingleFlight(async () => await this.#searchJobs(scope));
+    this.#jobSearches.set(key, search);
+    const { jobs, complete } = await search.next(signal);
     return { jobs: labels === undefined ? jobs : jobs.filter((job) => labelsCover(labels, job.labels)), complete };
   }
 
-  async #lookForJobs(scope: Scope): Promise<CiJobs> {
+  async #searchJobs(scope: Scope): Promise<CiJobs> {
     // A 404 of the scope itself is the credential's.
     const tolerant = scope.kind === 'organization' ? '/repos/{owner}/{repo}' : '/runs/{run_id}';
     return await new QueuedJobs((schema, request) => this.#askList(schema, request, request.route.includes(tolerant)), this.#options.credential.type === 'app').of(scope);
@@ -74,12 +77,12 @@ export class GitHub implements CiServer {
   /** A list that is often as it was. */
   async #askList<T extends z.ZodType>(schema: T, request: GitHubRequest, mayBeGone: boolean): Promise<z.output<T> | undefined> {
     const key = `${request.route} ${JSON.stringify(request.parameters)}`;
-    const kept = this.#kept.get(key);
+    const kept = this.#keptLists.get(key);
     const answer = await this.#api.request({ ...request, ...(kept && { etag: kept.etag }) });
     if (kept && answer.status === 304) return kept.value as z.output<T>;
     if (mayBeGone && answer.status === 404) return undefined;
     const value = this.#parse(schema, answer, request);
-    if (answer.etag !== undefined) this.#kept.set(key, answer.etag, value);
+    if (answer.etag !== undefined) this.#keptLists.set(key, { etag: answer.etag, value });
     return value;
   }
 
@@ -130,7 +133,7 @@ export class GitHub implements CiServer {
     const known = this.#registrationTokens.get(key);
     if (known !== undefined) return known;
     const request = this.#request('registration_token', 'POST', scope, '/actions/runners/registration-token', {});
-    const fetch = async (): Promise<{ value: string; expiresAtMs: number }> => {
+    const fetch = async (): Promise<Expiring<string>> => {
       const { token, expires_at } = this.#parse(registrationTokenAnswer, await this.#api.request(request), request);
       return { value: token, expiresAtMs: Date.parse(expires_at) };
     };

@@ -1,5 +1,5 @@
+import pMap from 'p-map';
 import type { z } from 'zod';
-import { inTurns } from '../../inTurns.ts';
 import { installationRepositoriesAnswer, jobListAnswer, repositoryListAnswer, runListAnswer, runnerListAnswer } from './answers.ts';
 import type { GitHubRequest } from './api.ts';
 import type { CiJob, CiJobs, Scope } from '../../../core/domain/ciServer.ts';
@@ -42,12 +42,8 @@ export class QueuedJobs {
     // An enterprise's organizations cannot be listed over REST.
     if (scope.kind === 'enterprise') return { jobs: [], complete: false };
     const repositories = scope.kind === 'repository' ? [scope.name] : await this.#repositories(scope.name);
-    const jobs: CiJob[] = [];
-    await inTurns(REPOSITORIES_AT_ONCE, repositories, async (repository) => {
-      const runs = await this.#runs(repository);
-      await inTurns(RUNS_AT_ONCE, runs, async (run) => void jobs.push(...(await this.#jobs(repository, run))));
-    });
-    return { jobs, complete: this.#complete };
+    const jobs = await pMap(repositories, async (repository) => await this.#jobsOf(repository), { concurrency: REPOSITORIES_AT_ONCE });
+    return { jobs: jobs.flat(), complete: this.#complete };
   }
 
   async #repositories(organization: string): Promise<string[]> {
@@ -97,7 +93,12 @@ export class QueuedJobs {
     return [...ids];
   }
 
-  async #jobs(repository: string, run: number): Promise<CiJob[]> {
+  async #jobsOf(repository: string): Promise<CiJob[]> {
+    const jobs = await pMap(await this.#runs(repository), async (run) => await this.#jobsOfRun(repository, run), { concurrency: RUNS_AT_ONCE });
+    return jobs.flat();
+  }
+
+  async #jobsOfRun(repository: string, run: number): Promise<CiJob[]> {
     const request = this.#inRepository(repository, '/actions/runs/{run_id}/jobs', { run_id: run, filter: 'latest' });
     const jobs = await this.#pages(request, MAX_JOB_PAGES, async (page) => {
       const answer = await this.#list(jobListAnswer, page);
