@@ -3,11 +3,11 @@
  */
 import type { V1Pod } from '@kubernetes/client-node';
 import type { PodListener } from '../../ports.ts';
+import { goneView } from '../goneView.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
 import { listPods } from './podList.ts';
-import { goneView } from '../goneView.ts';
+import { openPodWatch, type PodWatchEvent } from './openPodWatch.ts';
 import { viewOfPod } from './viewOfPod.ts';
-import { watchPods, type PodWatchEvent } from './watchRequest.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 export interface PodCacheOptions {
@@ -126,17 +126,15 @@ export class PodCache {
 
   async #watch(resourceVersion: string): Promise<void> {
     const startedAt = performance.now();
-    await watchPods(this.#api, {
+    const events = await openPodWatch(this.#api, {
       path: this.#options.path,
       labelSelector: this.#options.labelSelector,
       resourceVersion,
       quietMs: this.#quietMs,
       signal: this.#end.signal,
-      onOpen: () => {
-        this.#connected = true;
-      },
-      onEvent: (event) => this.#apply(event),
     });
+    this.#connected = true;
+    for await (const event of events) this.#apply(event);
     if (performance.now() - startedAt < Math.min(SHORTEST_WATCH_MS, this.#quietMs / 2)) throw new Error('the server ended the watch at once');
     this.#failures = 0;
     // Ended as asked for. Not counted as a loss: the next one goes on from the same resource version within milliseconds, and
