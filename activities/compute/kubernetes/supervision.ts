@@ -23,7 +23,7 @@ const PROBE_PORT = 8078;
 /** Ports above those that anybody registers, below those that kernels hand out by themselves (32768 and up). */
 const HOST_PORTS = { from: 20_000, count: 10_000 };
 const PROBE_PERIOD_SECONDS = 1;
-/** The supervisor holds an answer that is no news back until shortly before it is asked again: what changes is known at once. */
+/** The supervisor holds an answer that is no news back until shortly before it is asked again: why, and what holds without, is in supervisor/probes.ts. */
 const PROBE_WAIT = '900ms';
 /** A node out of CPU may be slow to answer: a readiness probe that times out would call an idle runner busy. */
 const PROBE_TIMEOUT_SECONDS = 4;
