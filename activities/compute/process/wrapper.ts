@@ -8,13 +8,14 @@
  * Signals: SIGTERM means "look at stop.json", which is also looked at each second in case the signal was lost. SIGTERM
  * without a stop.json, or SIGINT, is the machine going down: the runner gets its SIGTERM and its grace, and the pod stays,
  * ended, for the workflow to see. If the wrapper itself is killed, the pod is lost: the next observer kills what is left of
- * it and removes it (lostPods.ts).
+ * it and removes it (observePods.ts).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { access, mkdir, open, unlink } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { defined } from '../../../core/defined.ts';
 import { createFile, hasCode, readJson, replaceFile } from './atomicFile.ts';
 import { POD_FILE, removePod, ring, stateFoldersOf, type PodOwner, type ProcessPodSpec, type RunnerExit, type RunnerStarted } from './podFolder.ts';
 import { identify, killLeftovers, POD_UID_VARIABLE, sendSignal } from './processIdentity.ts';
@@ -105,7 +106,7 @@ function startRunner(env: NodeJS.ProcessEnv, log: number): { readonly pid?: numb
         resolve(signal === null ? { code: code ?? 1 } : { code: 128 + constants.signals[signal], message: `ended by ${signal}` });
       });
     });
-    return { ...(spawned.pid !== undefined && { pid: spawned.pid }), ended };
+    return { ...defined({ pid: spawned.pid }), ended };
   } catch (error) {
     // Node emits some failures of spawn(2), and throws the others (E2BIG, ENOEXEC).
     return { ended: Promise.resolve(notStarted(error)) };
@@ -134,7 +135,7 @@ async function run(): Promise<RunnerExit> {
   clearTimeout(killTimer);
   await killLeftovers(spec.uid).catch(complain);
   finished = true;
-  return { code, finishedAt: new Date().toISOString(), ...(message !== undefined && { message }), ...(shuttingDown && { reason: 'Shutdown' as const }) };
+  return defined({ code, finishedAt: new Date().toISOString(), message, reason: shuttingDown ? ('Shutdown' as const) : undefined });
 }
 
 /** Without this file nobody learns how the runner ended, so it is tried until it is written, as on a disk that is full for a while. */
