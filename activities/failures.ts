@@ -1,5 +1,6 @@
 /** How the errors of the ports become Temporal failures: which are retried, when, and how loudly. */
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import { defined } from '../core/defined.ts';
 import { CiServerError, ComputeError, UnknownCredentialError, type CiServerErrorKind, type ComputeErrorKind } from './ports.ts';
 import { FAILURE_TYPES } from '../core/calls/index.ts';
 
@@ -75,7 +76,6 @@ export function failure(
     message,
     type,
     nonRetryable: options.final === true,
-    ...(options.nextRetryDelayMs === undefined ? {} : { nextRetryDelay: options.nextRetryDelayMs }),
-    ...(options.expected === true ? { category: ApplicationFailureCategory.BENIGN } : {}),
+    ...defined({ nextRetryDelay: options.nextRetryDelayMs, category: options.expected === true ? ApplicationFailureCategory.BENIGN : undefined }),
   });
 }

@@ -85,7 +85,7 @@ export class CiServerError extends Error {
   /** How long to wait before asking again, in ms. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(kind: CiServerErrorKind, message: string, more: { status?: number; retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(kind: CiServerErrorKind, message: string, more: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {}) {
     super(message, { cause: more.cause });
     this.kind = kind;
     this.status = more.status;
@@ -170,7 +170,7 @@ export class ComputeError extends Error {
   readonly kind: ComputeErrorKind;
   readonly retryAfterMs: number | undefined;
 
-  constructor(kind: ComputeErrorKind, message: string, more: { retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(kind: ComputeErrorKind, message: string, more: { retryAfterMs?: number | undefined; cause?: unknown } = {}) {
     super(message, { cause: more.cause });
     this.kind = kind;
     this.retryAfterMs = more.retryAfterMs;

@@ -1,5 +1,6 @@
 /** The first step of a set, and of every change of its declaration: see admit.ts. */
 import { createHash } from 'node:crypto';
+import { defined } from '../../core/defined.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { invalid } from '../admit.ts';
@@ -12,7 +13,7 @@ const GENERATION_DIGITS = 10;
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
 export function admitSet({ compute, ciServers, timeoutPolicy }: ActivityPorts, { input }: { input: unknown }): AdmittedSet {
-  const parsed = parseRunnerSetInput(input, { hash: templateHash, checkSchedule: scheduleFault, ...(timeoutPolicy && { policy: timeoutPolicy }) });
+  const parsed = parseRunnerSetInput(input, defined({ hash: templateHash, checkSchedule: scheduleFault, policy: timeoutPolicy }));
   if (!parsed.ok) throw invalid(parsed.errors);
   const { runner, ...spec } = parsed.spec;
   const faults = compute.faults(podOf(runner));

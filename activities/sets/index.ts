@@ -2,6 +2,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { pMapSettled } from 'p-map';
+import { defined } from '../../core/defined.ts';
 import { runnerInput } from '../../core/domain/slots.ts';
 import { toFailure } from '../failures.ts';
 import { withHeartbeats } from '../heartbeats.ts';
@@ -56,7 +57,7 @@ async function startRunners(workflows: RunnerWorkflows, { set, generation, ephem
   let why: string | undefined;
   await withHeartbeats(`${runners.length} runners to start`, async () =>
     await each(runners, async ({ workflowId, slot }) => {
-      const memo = { generation, ephemeral, ...(slot === undefined ? {} : { slot }) };
+      const memo = defined({ generation, ephemeral, slot });
       try {
         await workflows.start({ workflowId, set, input: runnerInput(template, set, slot), memo });
       } catch (error) {
@@ -66,7 +67,7 @@ async function startRunners(workflows: RunnerWorkflows, { set, generation, ephem
       }
     }),
   );
-  return { at: Date.now(), refused, ...(why === undefined ? {} : { why }) };
+  return defined({ at: Date.now(), refused, why });
 }
 
 async function lookForQueuedJobs({ ciServers }: ActivityPorts, workflows: RunnerWorkflows, { set, taskQueue, scope, credential, labels }: LookForJobsInput): Promise<CiJobs | null> {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { defined } from '../../../core/defined.ts';
 import type { Redelivered } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 import { deliveryListAnswer, type ListedDelivery } from './answers.ts';
@@ -42,7 +43,7 @@ export class Deliveries {
     const all: ListedDelivery[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
-      const parameters = { status: 'failure', per_page: PAGE, ...(cursor !== undefined && { cursor }) };
+      const parameters = defined({ status: 'failure', per_page: PAGE, cursor });
       const request: GitHubRequest = { call: 'deliveries', route: 'GET /app/hook/deliveries', parameters, about: 'failed deliveries' };
       const answer = await this.#api.requestAsApp(request, signal);
       all.push(...this.#parse(answer, request));

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
+import { defined } from '../../../core/defined.ts';
 import type { CiRunner, CiServer, Registration } from '../../ports.ts';
 import { labelsCover } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
@@ -78,7 +79,7 @@ export class GitHub implements CiServer {
   async #askList<T extends z.ZodType>(schema: T, request: GitHubRequest, mayBeGone: boolean): Promise<z.output<T> | undefined> {
     const key = `${request.route} ${JSON.stringify(request.parameters)}`;
     const kept = this.#keptLists.get(key);
-    const answer = await this.#api.request({ ...request, ...(kept && { etag: kept.etag }) });
+    const answer = await this.#api.request({ ...request, ...defined({ etag: kept?.etag }) });
     if (kept && answer.status === 304) return kept.value as z.output<T>;
     if (mayBeGone && answer.status === 404) return undefined;
     const value = this.#parse(schema, answer, request);
@@ -115,7 +116,7 @@ export class GitHub implements CiServer {
     const token = await this.#registrationToken(scope).get(signal);
     return {
       runnerName: name,
-      env: {
+      env: defined({
         ...RUNNER_ENV,
         RUNNER_TOKEN: token,
         RUNNER_URL: registrationUrl(this.#webUrl, scope),
@@ -123,8 +124,8 @@ export class GitHub implements CiServer {
         RUNNER_NAME: name,
         RUNNER_LABELS: labels.join(','),
         RUNNER_EPHEMERAL: String(ephemeral),
-        ...(group === undefined ? {} : { RUNNER_GROUP: group }),
-      },
+        RUNNER_GROUP: group,
+      }),
     };
   }
 

@@ -1,5 +1,6 @@
 import pMap from 'p-map';
 import type { z } from 'zod';
+import { defined } from '../../../core/defined.ts';
 import { installationRepositoriesAnswer, jobListAnswer, repositoryListAnswer, runListAnswer, runnerListAnswer } from './answers.ts';
 import type { GitHubRequest } from './api.ts';
 import type { CiJob, CiJobs, Scope } from '../../../core/domain/ciServer.ts';
@@ -107,9 +108,9 @@ export class QueuedJobs {
     return jobs.flatMap((job): CiJob[] => {
       const { id, status, labels } = job;
       if (status !== 'queued' && status !== 'in_progress') return [];
-      const started = status === 'in_progress' && typeof job.started_at === 'number' ? { startedAt: job.started_at } : {};
-      const runner = job.runner_name ? { runnerName: job.runner_name } : {};
-      return [{ id, runAttempt: job.run_attempt ?? 1, repository, labels, status, queuedAt: job.created_at ?? job.started_at ?? 0, ...started, ...runner }];
+      const startedAt = status === 'in_progress' ? (job.started_at ?? undefined) : undefined;
+      const running = defined({ startedAt, runnerName: job.runner_name || undefined });
+      return [{ id, runAttempt: job.run_attempt ?? 1, repository, labels, status, queuedAt: job.created_at ?? job.started_at ?? 0, ...running }];
     });
   }
 
