@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { createKubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
-import { ANNOUNCEMENT_MS } from '../../activities/compute/kubernetes/podDeletion.ts';
+import { ANNOUNCEMENT_MS } from '../../activities/compute/kubernetes/askForDeletion.ts';
 import { STOP_REASON_ANNOTATION, WORKFLOW_LABEL } from '../../activities/compute/kubernetes/metadata.ts';
 import { cancelSignal } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';

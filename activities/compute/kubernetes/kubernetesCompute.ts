@@ -5,11 +5,11 @@ import type { Compute, Logger } from '../../ports.ts';
 import { ApiObjects } from './apiObjects.ts';
 import { ApiServer, type ApiServerOptions } from './apiServer.ts';
 import { AskedDeletions } from './askedDeletions.ts';
+import { askForDeletion } from './askForDeletion.ts';
 import { apiFailure, toComputeError } from './errors.ts';
 import { LivePods } from './livePods.ts';
 import { belongsTo, isLabelValue, ownSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
-import { PodDeletion } from './podDeletion.ts';
 import { podLogTail } from './podLogTail.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
 import { registrationOf, registrationSecret } from './registrationSecret.ts';
@@ -46,7 +46,6 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const api = new ApiServer(kubeConfig, options);
   const objects = new ApiObjects(api, { home: namespaceOf(kubeConfig, options.namespace), all: options.allNamespaces === true });
   const pods = new LivePods(api, objects, { labelSelector: ownSelector(installation), logger, quietMs, minBackoffMs });
-  const deletion = new PodDeletion(api, objects, logger);
   const asked = new AskedDeletions();
 
   return {
@@ -83,10 +82,15 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     observe: async (pod) => await pods.observe(pod),
 
     async deletePod(pod, how = {}) {
-      const ask = async (): Promise<'gone' | 'terminating'> => await deletion.ask(pod, how);
+      const { name, uid, namespace } = pod;
+      const { gracePeriodSeconds, announce, reason } = how;
+      const ask = async (): Promise<'gone' | 'terminating'> => {
+        logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
+        return await askForDeletion(api, objects.pathOf('pods', namespace, name), pod, how);
+      };
       // Without the watch nothing would tell that it is over.
-      const isPlain = how.gracePeriodSeconds === undefined && how.announce === undefined && pods.watched;
-      return isPlain ? await asked.once(pod.uid, ask) : await ask();
+      const isPlain = gracePeriodSeconds === undefined && announce === undefined && pods.watched;
+      return isPlain ? await asked.once(uid, ask) : await ask();
     },
 
     async deleteClaims(identity, claims, namespace) {
