@@ -131,6 +131,18 @@ export class GitHubApi {
     throw this.#error(failure, request, status, error);
   }
 
+  /** The answer's fields. @throws CiServerError `credentials` on a 404 that can only mean the scope, `unavailable` when this is not GitHub's answer */
+  parse<T extends z.ZodType>(schema: T, answer: GitHubAnswer, request: GitHubRequest): z.output<T> {
+    if (answer.status === 404) {
+      const enterprise = request.route.includes('{enterprise}') ? '; fine-grained tokens and GitHub Apps have no access to enterprises' : '';
+      throw this.error('credentials', request, `${answer.reason ?? 'Not Found'}: it does not exist, or the credential cannot see it${enterprise}`, 404);
+    }
+    const result = schema.safeParse(answer.data);
+    if (result.success) return result.data;
+    const problem = result.error.issues[0];
+    throw this.error('unavailable', request, `not an answer of GitHub's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`, answer.status);
+  }
+
   /** An error about this request in the words of all others. */
   error(kind: CiServerError['kind'], request: GitHubRequest, reason: string, status?: number): CiServerError {
     return this.#error({ kind, reason }, request, status);

@@ -3,7 +3,7 @@ import { defined } from '../../../core/defined.ts';
 import type { Redelivered } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 import { deliveryListAnswer, type ListedDelivery } from './answers.ts';
-import type { GitHubAnswer, GitHubApi, GitHubRequest } from './api.ts';
+import type { GitHubApi, GitHubRequest } from './api.ts';
 import { planRedelivery } from './redelivery.ts';
 
 const PAGE = 100;
@@ -19,13 +19,11 @@ const MAX_ASKED = 20_000;
 export class Deliveries {
   readonly #api: GitHubApi;
   readonly #clock: Clock;
-  readonly #parse: (answer: GitHubAnswer, request: GitHubRequest) => ListedDelivery[];
   readonly #asked = new LRUCache<number, true>({ max: MAX_ASKED });
 
-  constructor(api: GitHubApi, clock: Clock, parse: (schema: typeof deliveryListAnswer, answer: GitHubAnswer, request: GitHubRequest) => ListedDelivery[]) {
+  constructor(api: GitHubApi, clock: Clock) {
     this.#api = api;
     this.#clock = clock;
-    this.#parse = (answer, request) => parse(deliveryListAnswer, answer, request);
   }
 
   async redeliverFailed({ maxRedeliveries }: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered> {
@@ -46,7 +44,7 @@ export class Deliveries {
       const parameters = defined({ status: 'failure', per_page: PAGE, cursor });
       const request: GitHubRequest = { call: 'deliveries', route: 'GET /app/hook/deliveries', parameters, about: 'failed deliveries' };
       const answer = await this.#api.requestAsApp(request, signal);
-      all.push(...this.#parse(answer, request));
+      all.push(...this.#api.parse(deliveryListAnswer, answer, request));
       cursor = answer.next === undefined ? undefined : (new URL(answer.next).searchParams.get('cursor') ?? undefined);
       if (cursor === undefined) break;
     }

@@ -6,7 +6,7 @@ import { labelsCover } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
-import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
+import { GitHubApi, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
 import { Deliveries } from './deliveries.ts';
 import { ExpiringValue, type Expiring } from './expiringValue.ts';
@@ -38,7 +38,7 @@ export class GitHub implements CiServer {
     this.#api = new GitHubApi(options);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
     if (options.credential.type !== 'app') return;
-    const deliveries = new Deliveries(this.#api, options.clock, (schema, answer, request) => this.#parse(schema, answer, request));
+    const deliveries = new Deliveries(this.#api, options.clock);
     this.redeliverFailed = async (limits, signal) => await deliveries.redeliverFailed(limits, signal);
   }
 
@@ -82,7 +82,7 @@ export class GitHub implements CiServer {
     const answer = await this.#api.request({ ...request, ...defined({ etag: kept?.etag }) });
     if (kept && answer.status === 304) return kept.value as z.output<T>;
     if (mayBeGone && answer.status === 404) return undefined;
-    const value = this.#parse(schema, answer, request);
+    const value = this.#api.parse(schema, answer, request);
     if (answer.etag !== undefined) this.#keptLists.set(key, { etag: answer.etag, value });
     return value;
   }
@@ -106,7 +106,7 @@ export class GitHub implements CiServer {
       await this.#proveScopeVisible(scope, signal);
       throw this.#api.error('rejected', request, `runner group ${groupId} does not exist or may not be used: check runnerGroupId`, 404);
     }
-    const jit = this.#parse(jitAnswer, answer, request);
+    const jit = this.#api.parse(jitAnswer, answer, request);
     return { runnerName: jit.runner.name, runnerId: jit.runner.id, env: { ...RUNNER_ENV, ACTIONS_RUNNER_INPUT_JITCONFIG: jit.encoded_jit_config } };
   }
 
@@ -135,7 +135,7 @@ export class GitHub implements CiServer {
     if (known !== undefined) return known;
     const request = this.#request('registration_token', 'POST', scope, '/actions/runners/registration-token', {});
     const fetch = async (): Promise<Expiring<string>> => {
-      const { token, expires_at } = this.#parse(registrationTokenAnswer, await this.#api.request(request), request);
+      const { token, expires_at } = this.#api.parse(registrationTokenAnswer, await this.#api.request(request), request);
       return { value: token, expiresAtMs: Date.parse(expires_at) };
     };
     const value = new ExpiringValue(fetch, MIN_REGISTRATION_TOKEN_LIFE_MS, this.#options.clock);
@@ -152,13 +152,13 @@ export class GitHub implements CiServer {
       await this.#proveScopeVisible(scope, signal);
       throw this.#api.error('rejected', request, `runner group ${groupId} does not exist: check runnerGroupId`, 404);
     }
-    return this.#parse(runnerGroupAnswer, answer, request).name;
+    return this.#api.parse(runnerGroupAnswer, answer, request).name;
   }
 
   async #findById(scope: Scope, id: number, signal?: AbortSignal): Promise<CiRunner | undefined> {
     const request = this.#request('runner', 'GET', scope, '/actions/runners/{runner_id}', { runner_id: id });
     const answer = await this.#api.request(request, signal);
-    if (answer.status !== 404) return this.#parse(runnerAnswer, answer, request);
+    if (answer.status !== 404) return this.#api.parse(runnerAnswer, answer, request);
     await this.#proveScopeVisible(scope, signal);
     return undefined;
   }
@@ -167,7 +167,7 @@ export class GitHub implements CiServer {
   async #findByName(scope: Scope, name: string, signal?: AbortSignal): Promise<CiRunner | undefined> {
     for (let page = 1; page <= MAX_PAGES; page++) {
       const request = this.#request('list', 'GET', scope, '/actions/runners', { name, per_page: PAGE, ...(page === 1 ? {} : { page }) });
-      const { runners, total_count } = this.#parse(runnerListAnswer, await this.#api.request(request, signal), request);
+      const { runners, total_count } = this.#api.parse(runnerListAnswer, await this.#api.request(request, signal), request);
       const found = runners.find((runner) => runner.name === name);
       if (found !== undefined) return found;
       if (runners.length === 0 || page * PAGE >= total_count) return undefined;
@@ -181,25 +181,13 @@ export class GitHub implements CiServer {
    */
   async #proveScopeVisible(scope: Scope, signal?: AbortSignal): Promise<void> {
     const request = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
-    this.#parse(runnerListAnswer, await this.#api.request(request, signal), request);
+    this.#api.parse(runnerListAnswer, await this.#api.request(request, signal), request);
   }
 
   #request(call: GitHubCall, method: string, scope: Scope, path: string, parameters: Record<string, unknown>): GitHubRequest {
     const { prefix, parameters: scopeParameters } = scopeRoute(scope);
     const about = 'name' in parameters ? `${scope.kind} ${scope.name}, runner ${String(parameters['name'])}` : `${scope.kind} ${scope.name}`;
     return { call, route: `${method} ${prefix}${path}`, parameters: { ...scopeParameters, ...parameters }, about };
-  }
-
-  /** @throws CiServerError `credentials` on a 404 that can only mean the scope, `unavailable` when this is not GitHub's answer */
-  #parse<T extends z.ZodType>(schema: T, answer: GitHubAnswer, request: GitHubRequest): z.output<T> {
-    if (answer.status === 404) {
-      const enterprise = request.route.includes('{enterprise}') ? '; fine-grained tokens and GitHub Apps have no access to enterprises' : '';
-      throw this.#api.error('credentials', request, `${answer.reason ?? 'Not Found'}: it does not exist, or the credential cannot see it${enterprise}`, 404);
-    }
-    const result = schema.safeParse(answer.data);
-    if (result.success) return result.data;
-    const problem = result.error.issues[0];
-    throw this.#api.error('unavailable', request, `not an answer of GitHub's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`, answer.status);
   }
 }
 
