@@ -6,23 +6,16 @@ import { defined } from '../../core/defined.ts';
 import { runnerInput } from '../../core/domain/slots.ts';
 import { toFailure } from '../failures.ts';
 import { withHeartbeats } from '../heartbeats.ts';
-import type { ActivityPorts } from '../ports.ts';
+import { RunnerRefusedError, type ActivityPorts, type RunnerWorkflows } from '../ports.ts';
 import { admitSet } from './admitSet.ts';
-import { RunnerRefusedError, type RunnerWorkflows } from './runnersPort.ts';
 import { scheduleNow } from './schedules.ts';
 import type { CiJobs } from '../../core/domain/ciServer.ts';
 import type { SetActivities, Timed, StartRunnersInput, LookForJobsInput } from '../../core/calls/index.ts';
 
-/** What the activities of sets are built from, besides the ports of all. */
-export interface SetPorts {
-  /** Absent: this worker can run no set. */
-  readonly workflows?: RunnerWorkflows;
-}
-
 /** Requests to Temporal under way at once for one set. */
 const AT_ONCE = 10;
 
-export function createSetActivities(ports: ActivityPorts & SetPorts): SetActivities {
+export function createSetActivities(ports: ActivityPorts): SetActivities {
   const workflows = (): RunnerWorkflows => {
     if (ports.workflows === undefined) throw ApplicationFailure.nonRetryable('this worker was built without access to Temporal for sets (port `workflows`)', 'NoWorkflowsPort');
     return ports.workflows;
