@@ -55,14 +55,12 @@ export class QueuedJobs {
   }
 
   async #listed(organization: string): Promise<z.output<typeof repositoryListAnswer>> {
-    const all: z.output<typeof repositoryListAnswer> = [];
-    for (let page = 1; all.length <= MAX_REPOSITORIES; page++) {
-      const parameters = { org: organization, sort: 'pushed', direction: 'desc', per_page: PAGE, page };
-      const found = await this.#list(repositoryListAnswer, { call: 'jobs', route: 'GET /orgs/{org}/repos', parameters, about: `organization ${organization}` });
-      all.push(...(found ?? []));
-      if (found === undefined || found.length < PAGE) break;
-    }
-    return all;
+    const request: GitHubRequest = { call: 'jobs', route: 'GET /orgs/{org}/repos', parameters: { org: organization, sort: 'pushed', direction: 'desc' }, about: `organization ${organization}` };
+    return await this.#pages(request, MAX_REPOSITORIES / PAGE + 1, async (page) => {
+      const items = await this.#list(repositoryListAnswer, page);
+      // The list does not tell how many there are: a page that is not full is the last.
+      return items && { total: items.length < PAGE ? 0 : Number.POSITIVE_INFINITY, items };
+    });
   }
 
   /** The organization's list has public repositories, too, that the App is not installed on, and may not look into. */
