@@ -21,7 +21,7 @@ import { POD_FILE, removePod, ring, stateFoldersOf, type PodOwner, type ProcessP
 import { identify, killLeftovers, POD_UID_VARIABLE, sendSignal } from './processIdentity.ts';
 import { graceLeftMs, type StopRequest } from './stopRequest.ts';
 
-const LOOK_EVERY_MS = 1_000;
+const REREAD_EVERY_MS = 1_000;
 /** Between the exit file and the removal of a deleted pod: time for the watchers to read how it ended. */
 const LINGER_MS = 500;
 /** The longest delay that Node's timers take; a longer grace is looked at again then. */
@@ -36,7 +36,7 @@ let finished = false;
 let spec: ProcessPodSpec;
 
 /** Acts on stop.json: SIGTERM once, SIGKILL at the deadline, which may have been brought forward since the last look. */
-async function look(): Promise<void> {
+async function obeyStopRequest(): Promise<void> {
   if (finished) return;
   if (await folderGone()) {
     // Somebody removed the pod by force. Nobody waits for its end any more.
@@ -68,7 +68,7 @@ function armKill(group: number): void {
 }
 
 async function onSignal(): Promise<void> {
-  await look();
+  await obeyStopRequest();
   if (stop !== undefined || finished || (await readJson<StopRequest>(POD_FILE.stop)) !== undefined) return;
   // Nothing runs yet: the pod is lost, and was never started.
   if (child === undefined) process.exit(143);
@@ -128,10 +128,10 @@ async function run(): Promise<RunnerExit> {
   await unlink(POD_FILE.secretEnv).catch(ignoreMissing);
   await log.close();
   // A deletion requested while it started; and from now on each second. A look that fails must not cost a job: the next may not.
-  await look().catch(complain);
-  const looking = setInterval(() => void look().catch(complain), LOOK_EVERY_MS);
+  await obeyStopRequest().catch(complain);
+  const rereading = setInterval(() => void obeyStopRequest().catch(complain), REREAD_EVERY_MS);
   const { code, message } = await started.ended;
-  clearInterval(looking);
+  clearInterval(rereading);
   clearTimeout(killTimer);
   await killLeftovers(spec.uid).catch(complain);
   finished = true;
@@ -147,7 +147,7 @@ async function writeExit(exit: RunnerExit): Promise<void> {
     } catch (error) {
       if (await folderGone()) process.exit(0);
       complain(error);
-      await delay(LOOK_EVERY_MS);
+      await delay(REREAD_EVERY_MS);
     }
   }
   await ring(folder);
