@@ -1,5 +1,6 @@
 /** How the errors of the ports become Temporal failures: which are retried, when, and how loudly. */
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import { defined } from '../core/defined.ts';
 import { CiServerError, ComputeError, UnknownCredentialError, type CiServerErrorKind, type ComputeErrorKind } from './ports.ts';
 import { FAILURE_TYPES } from '../core/calls/index.ts';
 
@@ -12,14 +13,8 @@ export interface RetryPace {
 const QUOTA_RETRY_MS = 30_000;
 const FORBIDDEN_RETRY_MS = 60_000;
 
-const CI_FAILURE: Readonly<Record<CiServerErrorKind, { type: string; expected: boolean }>> = {
-  busy: { type: FAILURE_TYPES.busy, expected: true },
-  rate_limited: { type: FAILURE_TYPES.rate_limited, expected: true },
-  credentials: { type: FAILURE_TYPES.credentials, expected: false },
-  name_taken: { type: FAILURE_TYPES.name_taken, expected: false },
-  rejected: { type: FAILURE_TYPES.rejected, expected: false },
-  unavailable: { type: FAILURE_TYPES.unavailable, expected: false },
-};
+/** Answers that are part of the plan. */
+const EXPECTED: readonly CiServerErrorKind[] = ['busy', 'rate_limited'];
 
 const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs?: number; final?: true }>> = {
   quota_exceeded: { type: FAILURE_TYPES.quota_exceeded, retryMs: QUOTA_RETRY_MS },
@@ -47,15 +42,14 @@ export function toFailure(error: unknown, pace: RetryPace, rejectedIsFinal: bool
 }
 
 function ciFailure(error: CiServerError, pace: RetryPace, rejectedIsFinal: boolean): ApplicationFailure {
-  const { type, expected } = CI_FAILURE[error.kind];
   const delays: Partial<Record<CiServerErrorKind, number | undefined>> = {
     busy: pace.busyRetryMs === undefined ? undefined : jitter(pace.busyRetryMs),
     rate_limited: error.retryAfterMs,
     credentials: pace.credentialsRetryMs,
   };
-  return failure(error.message, type, {
+  return failure(error.message, FAILURE_TYPES[error.kind], {
     nextRetryDelayMs: delays[error.kind],
-    expected,
+    expected: EXPECTED.includes(error.kind),
     final: error.kind === 'rejected' && rejectedIsFinal,
   });
 }
@@ -75,7 +69,6 @@ export function failure(
     message,
     type,
     nonRetryable: options.final === true,
-    ...(options.nextRetryDelayMs === undefined ? {} : { nextRetryDelay: options.nextRetryDelayMs }),
-    ...(options.expected === true ? { category: ApplicationFailureCategory.BENIGN } : {}),
+    ...defined({ nextRetryDelay: options.nextRetryDelayMs, category: options.expected === true ? ApplicationFailureCategory.BENIGN : undefined }),
   });
 }

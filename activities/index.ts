@@ -6,11 +6,11 @@ import { awaitNodeReleased, awaitPod, observePod } from './pods.ts';
 import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './provision.ts';
 import { removeRegistration } from './removeRegistration.ts';
-import { createSetActivities, type SetPorts } from './sets/index.ts';
+import { createSetActivities } from './sets/createSetActivities.ts';
 import { tearDown } from './tearDown.ts';
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
-export function createActivities(ports: ActivityPorts & SetPorts): HoldfastActivities {
+export function createActivities(ports: ActivityPorts): HoldfastActivities {
   return {
     ...createSetActivities(ports),
     admitRunner: async (input) => admitRunner(ports, input),

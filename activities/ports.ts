@@ -5,7 +5,9 @@
 import type { ShortWaits } from './heldBackAnswers.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from '../core/domain/pod.ts';
-import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
+import type { Scope, RegisterRequest, CiJob, CiJobs } from '../core/domain/ciServer.ts';
+import type { ListedRunner } from '../core/calls/index.ts';
+import type { RunnerInput, SetRunnerMemo } from '../core/contract/index.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
 
@@ -42,7 +44,7 @@ export interface CiServer {
    *   (GitHub answers 404, not 403, to a credential that lost the scope)
    * @throws CiServerError `busy` (422 in either text), `credentials`, `rate_limited`, `unavailable`, `rejected`
    */
-  remove(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'>;
+  removeRegistration(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'>;
   /**
    * The jobs of the scope that wait for a runner or run on one: the truth, where webhooks were lost. It costs a request for each
    * repository and each run under way, so it is for every few minutes.
@@ -85,7 +87,7 @@ export class CiServerError extends Error {
   /** How long to wait before asking again, in ms. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(kind: CiServerErrorKind, message: string, more: { status?: number; retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(kind: CiServerErrorKind, message: string, more: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {}) {
     super(message, { cause: more.cause });
     this.kind = kind;
     this.status = more.status;
@@ -129,9 +131,9 @@ export interface Compute {
   /** Everything that keeps a request from ever being a pod here, each with the fix; empty when it is sound. Asks nobody. */
   faults(request: Omit<PodRequest, 'identity'>): string[];
   /** The registration stored by an earlier try of the same provisioning, if any. */
-  readRegistration(identity: RunnerIdentity, namespace?: string): Promise<Registration | undefined>;
+  readRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<Registration | undefined>;
   /** Stores the registration for the pod to read (a Secret). Idempotent: an existing one of the same identity wins and is returned. */
-  storeRegistration(identity: RunnerIdentity, registration: Registration, namespace?: string): Promise<Registration>;
+  storeRegistrationSecret(identity: RunnerIdentity, registration: Registration, namespace?: string): Promise<Registration>;
   /** Creates the pod and the claims it needs. Idempotent: what exists of the same identity is returned. */
   createPod(request: PodRequest, registration: Registration | undefined): Promise<PodView>;
   /**
@@ -141,8 +143,8 @@ export interface Compute {
   observe(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
   /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`. */
   deletePod(pod: PodRef, options?: DeletionOptions): Promise<'gone' | 'terminating'>;
-  /** Deletes what {@link storeRegistration} made. Absent: fine. */
-  deleteRegistration(identity: RunnerIdentity, namespace?: string): Promise<void>;
+  /** Deletes what {@link storeRegistrationSecret} made. Absent: fine. */
+  deleteRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<void>;
   /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent: fine. */
   deleteClaims(identity: RunnerIdentity, claims: readonly VolumeClaimRequest[], namespace?: string): Promise<void>;
   /** May a claim that a pod on this node had mounted be mounted by another? Only once nothing can write from there any more. */
@@ -170,17 +172,50 @@ export class ComputeError extends Error {
   readonly kind: ComputeErrorKind;
   readonly retryAfterMs: number | undefined;
 
-  constructor(kind: ComputeErrorKind, message: string, more: { retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(kind: ComputeErrorKind, message: string, more: { retryAfterMs?: number | undefined; cause?: unknown } = {}) {
     super(message, { cause: more.cause });
     this.kind = kind;
     this.retryAfterMs = more.retryAfterMs;
   }
 }
 
+// ------------------------------------------------------------------------------------ runners of a set, at Temporal
+
+export interface RunnerStart {
+  readonly workflowId: string;
+  readonly set: string;
+  readonly input: RunnerInput;
+  readonly memo: SetRunnerMemo;
+}
+
+/** Starts, drains and lists runners of the task queue that the activity runs on. */
+export interface RunnerWorkflows {
+  /**
+   * Starts a runner; one that was started already under this id, and may have ended, is as good.
+   * @throws RunnerRefusedError where trying again does not help; anything else is worth another try
+   */
+  start(runner: RunnerStart): Promise<void>;
+  /** Asks a runner to drain: its job may finish. `gone`: it has ended. */
+  drain(workflowId: string, reason: string): Promise<'draining' | 'gone'>;
+  /** The running runners of a set. */
+  list(set: string): Promise<ListedRunner[]>;
+  /** Of these jobs, those that are this set's to serve when all running sets are looked at, and those that its own runners run. */
+  jobsOf(of: { set: string; taskQueue: string; scope: Scope }, jobs: readonly CiJob[]): Promise<CiJob[]>;
+}
+
+/** Temporal does not take the runner as it is. */
+export class RunnerRefusedError extends Error {
+  override readonly name = 'RunnerRefusedError';
+}
+
+// ---------------------------------------------------------------------------------------------------- all of them
+
 /** What the activities are built from. */
 export interface ActivityPorts {
   readonly compute: Compute;
   readonly ciServers: CiServers;
+  /** Absent: this worker can run no set. */
+  readonly workflows?: RunnerWorkflows;
   /** Absent: no log is kept. */
   readonly podLogs?: PodLogs;
   /** Timeouts that the worker's config sets for scopes. */

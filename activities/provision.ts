@@ -27,15 +27,15 @@ async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput
       if (input.ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };
       const { credential, registration: request } = input.ciServer;
       const ciServer = ciServers.get(credential);
-      const earlier = activityInfo().attempt > 1 ? await compute.readRegistration(identity, namespace) : undefined;
+      const earlier = activityInfo().attempt > 1 ? await compute.readRegistrationSecret(identity, namespace) : undefined;
       const registration = earlier ?? (await registerAndStore());
       const pod = await compute.createPod(input.pod, registration);
       return withoutSecrets(registration, pod);
 
       async function registerAndStore(): Promise<Registration> {
         const fresh = await register(ciServer, { ...request, name: input.runnerName });
-        const stored = await compute.storeRegistration(identity, fresh, namespace);
-        if (stored.runnerId !== fresh.runnerId && fresh.runnerId !== undefined) await ciServer.remove(request.scope, fresh.runnerId);
+        const stored = await compute.storeRegistrationSecret(identity, fresh, namespace);
+        if (stored.runnerId !== fresh.runnerId && fresh.runnerId !== undefined) await ciServer.removeRegistration(request.scope, fresh.runnerId);
         return stored;
       }
     });
@@ -55,7 +55,7 @@ export async function findProvisioned({ compute }: ActivityPorts, { identity, na
     return await withHeartbeats(`looking for ${name}`, async () => {
       const pod = await compute.observe({ name, ...defined({ namespace }) });
       if (!registered && pod !== undefined) return { pod };
-      const registration = pod === undefined ? undefined : await compute.readRegistration(identity, namespace);
+      const registration = pod === undefined ? undefined : await compute.readRegistrationSecret(identity, namespace);
       return pod === undefined || registration === undefined ? null : withoutSecrets(registration, pod);
     });
   } catch (error) {
@@ -77,7 +77,7 @@ async function register(ciServer: CiServer, request: RegisterRequest): Promise<R
     const lost = await ciServer.find(request.scope, { name: request.name }, signal);
     if (lost !== undefined) {
       if (lost.online || lost.busy) throw error;
-      await ciServer.remove(request.scope, lost.id, signal);
+      await ciServer.removeRegistration(request.scope, lost.id, signal);
     }
     return await ciServer.register(request, signal);
   }

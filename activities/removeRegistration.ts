@@ -33,7 +33,7 @@ async function remove(ciServer: CiServer, { scope, runner, onBusy }: RemoveRegis
   const runnerId = runner.id ?? (await ciServer.find(scope, runner, signal))?.id;
   if (runnerId === undefined) return { answer: 'absent' };
   try {
-    return { answer: await ciServer.remove(scope, runnerId, signal), runnerId };
+    return { answer: await ciServer.removeRegistration(scope, runnerId, signal), runnerId };
   } catch (error) {
     if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy') return { answer: 'busy', runnerId };
     throw error;

@@ -1,10 +1,13 @@
+import PQueue from 'p-queue';
+import pRetry from 'p-retry';
+
+/** 0.1, 0.5, 2.5 and 5 s between five tries: a server that restarts is back by then. */
+const RETRIES = { retries: 4, minTimeout: 100, factor: 5, maxTimeout: 5_000 } as const;
+
 /** Runs small jobs a few at a time, retrying each for a while; what still fails is reported, never thrown. */
 export class TaskQueue {
-  readonly #limit: number;
+  readonly #queue: PQueue;
   readonly #onFailure: (error: unknown, what: string) => void;
-  readonly #waiting: { what: string; run: () => Promise<void> }[] = [];
-  readonly #idlers: (() => void)[] = [];
-  #running = 0;
   #stopped = false;
 
   /**
@@ -12,54 +15,34 @@ export class TaskQueue {
    * @param onFailure - told of a job that failed all its tries
    */
   constructor(limit: number, onFailure: (error: unknown, what: string) => void) {
-    this.#limit = limit;
+    this.#queue = new PQueue({ concurrency: limit });
     this.#onFailure = onFailure;
   }
 
-  add(what: string, run: () => Promise<void>): void {
+  /** Resolves when the job is done or given up; never, if the queue is stopped before its turn */
+  async add(what: string, run: () => Promise<void>): Promise<void> {
     if (this.#stopped) return;
-    this.#waiting.push({ what, run });
-    this.#next();
+    await this.#queue.add(async () => await this.#attempt(what, run));
   }
 
   /** Resolves when nothing waits and nothing runs. */
   async idle(): Promise<void> {
-    if (this.#running === 0 && this.#waiting.length === 0) return;
-    await new Promise<void>((resolve) => this.#idlers.push(resolve));
+    await this.#queue.onIdle();
   }
 
   /** Drops what waits and resolves when nothing runs. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#waiting.length = 0;
-    await this.idle();
+    this.#queue.clear();
+    await this.#queue.onIdle();
   }
 
-  #next(): void {
-    while (this.#running < this.#limit) {
-      const job = this.#waiting.shift();
-      if (job === undefined) break;
-      this.#running++;
-      void this.#attempt(job).finally(() => {
-        this.#running--;
-        this.#next();
-      });
-    }
-    if (this.#running === 0 && this.#waiting.length === 0) for (const idle of this.#idlers.splice(0)) idle();
-  }
-
-  async #attempt(job: { what: string; run: () => Promise<void> }): Promise<void> {
-    for (const delayMs of [100, 500, 2_000, 5_000, undefined]) {
-      try {
-        await job.run();
-        return;
-      } catch (error) {
-        if (delayMs === undefined || this.#stopped) {
-          this.#onFailure(error, job.what);
-          return;
-        }
-        await new Promise((resolve) => setTimeout(resolve, delayMs));
-      }
+  async #attempt(what: string, run: () => Promise<void>): Promise<void> {
+    try {
+      // Not by p-retry's `signal`, which would make a failure of what has succeeded since the stop.
+      await pRetry(run, { ...RETRIES, shouldRetry: () => !this.#stopped });
+    } catch (error) {
+      this.#onFailure(error, what);
     }
   }
 }

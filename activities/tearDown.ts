@@ -16,7 +16,7 @@ export async function tearDown(ports: ActivityPorts, input: TearDownInput): Prom
   const { state, lookOut } = await onCluster(`deleting what ran of ${compute.podName(identity)}`, async () => {
     const [deleted] = await Promise.all([
       deletePod(ports, input),
-      input.secret === true ? compute.deleteRegistration(identity, namespace) : undefined,
+      input.secret === true ? compute.deleteRegistrationSecret(identity, namespace) : undefined,
       input.claims === undefined ? undefined : compute.deleteClaims(identity, input.claims, namespace),
     ]);
     return deleted;

@@ -1,3 +1,19 @@
+/**
+ * PROBES THAT HOLD THEIR ANSWER BACK: `/startup`, `/ready` and `/live` for the kubelet, which asks once a second at most.
+ *
+ * What: asked with `?wait=900ms`, an answer that the asker has had already is held back for so long, or until it is another one. Without
+ * `wait`, and where it is news, it is given at once.
+ *
+ * Why: the kubelet hears of a job's start, or of its end, when it happens and not up to a second later; whatever waits for the pod to be
+ * online, or for its runner to be idle again, is sooner by as much, and no request is made that would not be made anyway.
+ *
+ * What holds if it fails: a probe is answered in any case. An answer that was not held back, or was held back for too long, is still true
+ * when it is given, and the next probe asks again: news is late by a second, as from any other probe. At the end every answer is given
+ * ({@link Probes.release}): a connection that breaks off would be a "no".
+ *
+ * In the same event loop as the signals on purpose: if `/live` answers, the supervisor works. Not by node:http, which would double the
+ * supervisor's start-up time and cost 15 MB in every pod.
+ */
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { parseDuration } from './duration.ts';
 
@@ -39,12 +55,7 @@ const CONNECTION_MS = 3000;
 const LONGEST_WAIT_MS = 1500;
 const LONGEST_REQUEST = 4096;
 
-/**
- * `/startup`, `/ready` and `/live` for the kubelet. Asked with `?wait=900ms`, an answer that is no news is held back for so long, or until
- * it changes: the kubelet asks once a second at most, and so hears of a job at once. In the same event loop as the signals on purpose: if
- * `/live` answers, the supervisor works. Not by node:http, which would double the supervisor's start-up time and cost 15 MB in every pod.
- * @throws Error EADDRINUSE and the like
- */
+/** Serves the probes until the process ends. @throws Error EADDRINUSE and the like */
 export async function serveProbes(answers: ProbeAnswers, at: { port: number; host?: string }): Promise<Probes> {
   const checks: Readonly<Record<string, Check>> = {
     '/startup': { answer: () => answers.startup(), told: false },

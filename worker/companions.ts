@@ -2,7 +2,7 @@
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import type { ShortWaits } from '../activities/heldBackAnswers.ts';
 import type { Compute, Logger } from '../activities/ports.ts';
-import { startWatcher, type Watcher } from '../activities/watcher.ts';
+import { startWatcher, type Watcher } from '../activities/watcher/startWatcher.ts';
 import { ciTaskQueue } from '../core/contract/index.ts';
 import { createCompleter } from './completer.ts';
 

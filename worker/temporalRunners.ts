@@ -3,7 +3,7 @@ import { activityInfo, getClient } from '@temporalio/activity';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError, WorkflowUpdateStage, isGrpcServiceError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
-import { RunnerRefusedError, type RunnerStart, type RunnerWorkflows } from '../activities/sets/runnersPort.ts';
+import { RunnerRefusedError, type RunnerStart, type RunnerWorkflows } from '../activities/ports.ts';
 import { RUNNER_LEAVES_ALREADY, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, cancelSignal, drainUpdate, SET_COVER_MEMO, SET_RUNNER_MEMO, setWorkflowId, type RunnerPhase } from '../core/contract/index.ts';
 import { workflowIdOfRunner } from '../core/domain/setRunnerNames.ts';
 import { chooseSet, type CoveringSet } from '../core/domain/jobRouting.ts';

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { defined } from '../../core/defined.ts';
 
 /** Time as the adapters see it; injected so that tests need not wait. */
 export interface Clock {
@@ -12,7 +13,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   async sleep(ms, signal) {
     try {
-      await delay(ms, undefined, { ...(signal === undefined ? {} : { signal }), ref: true });
+      await delay(ms, undefined, defined({ signal }));
     } catch (error) {
       signal?.throwIfAborted();
       throw error;

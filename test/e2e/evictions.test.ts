@@ -2,7 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import { ANNOUNCEMENT_MS, createKubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
+import { createKubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
+import { ANNOUNCEMENT_MS } from '../../activities/compute/kubernetes/askForDeletion.ts';
 import { STOP_REASON_ANNOTATION, WORKFLOW_LABEL } from '../../activities/compute/kubernetes/metadata.ts';
 import { cancelSignal } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';

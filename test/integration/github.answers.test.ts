@@ -181,13 +181,13 @@ describe('remove', () => {
 
   test('204', async () => {
     github.on(DELETE, { status: 204 });
-    expect(await server.remove(SCOPE, 5)).toBe('removed');
+    expect(await server.removeRegistration(SCOPE, 5)).toBe('removed');
     expect(github.requests).toHaveLength(1);
   });
 
   test('404, and the scope lists: absent', async () => {
     github.on(DELETE, NOT_FOUND).on(`GET ${RUNNERS}`, listJson(runnerJson(1, 'x')));
-    expect(await server.remove(SCOPE, 5)).toBe('absent');
+    expect(await server.removeRegistration(SCOPE, 5)).toBe('absent');
     expect(github.seen[1]).toBe(`GET ${RUNNERS}?per_page=1`);
   });
 
@@ -201,7 +201,7 @@ describe('remove', () => {
     ['a cut connection', 'reset', 'unavailable'],
   ] as const)('404, and the proof is answered with %s: not absent', async (_title, proof, kind) => {
     github.on(DELETE, NOT_FOUND).on(`GET ${RUNNERS}`, proof);
-    expect(await ciServerError(server.remove(SCOPE, 5))).toMatchObject({ kind });
+    expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({ kind });
   });
 
   test.each([
@@ -210,21 +210,21 @@ describe('remove', () => {
     ['Validation Failed', 'rejected'],
   ])('422 %s', async (message, kind) => {
     github.on(DELETE, { status: 422, body: { message, documentation_url: 'https://docs.github.com/rest' } });
-    expect(await ciServerError(server.remove(SCOPE, 5))).toMatchObject({ kind, status: 422, message: expect.stringContaining('organization acme') });
+    expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({ kind, status: 422, message: expect.stringContaining('organization acme') });
   });
 
   test('a page with status 200 is no removal', async () => {
     github.on(DELETE, { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Sign in</html>' });
-    expect(await ciServerError(server.remove(SCOPE, 5))).toMatchObject({ kind: 'unavailable' });
+    expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({ kind: 'unavailable' });
   });
 });
 
 describe('limits', () => {
   test('told to wait once, the other runners do not call', async () => {
     github.on(`DELETE ${RUNNERS}/5`, LIMIT);
-    const error = await ciServerError(server.remove(SCOPE, 5));
+    const error = await ciServerError(server.removeRegistration(SCOPE, 5));
     expect(error).toMatchObject({ kind: 'rate_limited', status: 403 });
-    const others = await Promise.all([1, 2, 3, 4].map((id) => ciServerError(server.remove(SCOPE, id))));
+    const others = await Promise.all([1, 2, 3, 4].map((id) => ciServerError(server.removeRegistration(SCOPE, id))));
     for (const { kind, retryAfterMs } of [error, ...others]) {
       expect(kind).toBe('rate_limited');
       expect(retryAfterMs).toBeGreaterThan(58_000);
@@ -237,7 +237,7 @@ describe('limits', () => {
 describe('credentials', () => {
   test('401 with the same token still in the file: no second call', async () => {
     github.on(`DELETE ${RUNNERS}/5`, { status: 401, body: { message: 'Bad credentials' } });
-    const error = await ciServerError(server.remove(SCOPE, 5));
+    const error = await ciServerError(server.removeRegistration(SCOPE, 5));
     expect(error).toMatchObject({ kind: 'credentials', status: 401 });
     expect(error.message).toContain('credential "default"');
     expect(github.requests).toHaveLength(1);
@@ -248,13 +248,13 @@ describe('credentials', () => {
       writeFileSync(tokenFile, 'ghp_new');
       return headers['authorization'] === 'token ghp_new' ? { status: 204 } : { status: 401, body: { message: 'Bad credentials' } };
     });
-    expect(await server.remove(SCOPE, 5)).toBe('removed');
+    expect(await server.removeRegistration(SCOPE, 5)).toBe('removed');
     expect(github.requests).toHaveLength(2);
   });
 
   test('no token file', async () => {
     rmSync(tokenFile);
-    expect(await ciServerError(server.remove(SCOPE, 5))).toMatchObject({ kind: 'credentials', message: expect.stringContaining(tokenFile) });
+    expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({ kind: 'credentials', message: expect.stringContaining(tokenFile) });
   });
 });
 

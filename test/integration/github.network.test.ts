@@ -50,14 +50,14 @@ test('a read is sent once more, not for ever', async () => {
 
 test('a write is not sent again', async () => {
   github.on(`DELETE ${RUNNER}`, 'reset', { status: 204 });
-  expect(await ciServerError(serverWith().remove(SCOPE, 5))).toMatchObject({ kind: 'unavailable' });
+  expect(await ciServerError(serverWith().removeRegistration(SCOPE, 5))).toMatchObject({ kind: 'unavailable' });
   expect(github.requests).toHaveLength(1);
 });
 
 test('nobody listens', async () => {
   const server = serverWith();
   await github.stop();
-  expect(await ciServerError(server.remove(SCOPE, 5))).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('ECONNREFUSED') });
+  expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('ECONNREFUSED') });
   expect(observed).toEqual([expect.objectContaining({ status: undefined })]);
 });
 

@@ -47,7 +47,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     measures.length = 0;
     const ask = request();
 
-    const pod = await compute.createPod(ask, await compute.storeRegistration(ask.identity, registration));
+    const pod = await compute.createPod(ask, await compute.storeRegistrationSecret(ask.identity, registration));
     await watch.until('created', ({ pod: { uid } }) => uid === pod.uid);
     expect((await compute.observe(pod))?.ended).toBe(false);
     await harness.makeRunning(pod);
@@ -56,7 +56,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     await harness.end(pod, 0);
     await watch.until('ended', (event) => event.pod.ended);
     expect(await compute.deletePod(pod)).toBe('gone');
-    await compute.deleteRegistration(ask.identity);
+    await compute.deleteRegistrationSecret(ask.identity);
     await watch.until('gone', (event) => event.pod.gone);
     expect(await compute.observe(pod)).toBeUndefined();
     // Nobody has to be asked to delete what is known to be gone.
@@ -69,7 +69,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
 
   test('the registration is in the Secret and in no pod', async () => {
     const ask = request();
-    const pod = await harness.compute.createPod(ask, await harness.compute.storeRegistration(ask.identity, registration));
+    const pod = await harness.compute.createPod(ask, await harness.compute.storeRegistrationSecret(ask.identity, registration));
     const stored = await harness.core.readNamespacedPod({ name: pod.name, namespace: harness.namespace });
     expect(JSON.stringify(stored)).not.toContain('very-secret');
     expect(JSON.stringify(stored)).not.toContain(Buffer.from('very-secret').toString('base64'));
@@ -214,19 +214,19 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       expect(report.user).toBe(`system:serviceaccount:${harness.namespace}:worker`);
       expect(report.missing).toHaveLength(Object.values(requiredPermissions).flat().length);
       await expect(harness.instance({ kubeConfig: account }).createPod(request(), undefined)).rejects.toMatchObject({ kind: 'forbidden' });
-      await expect(harness.instance({ kubeConfig: account }).readRegistration(harness.newIdentity())).rejects.toMatchObject({ kind: 'forbidden' });
+      await expect(harness.instance({ kubeConfig: account }).readRegistrationSecret(harness.newIdentity())).rejects.toMatchObject({ kind: 'forbidden' });
 
       const [, yaml] = /^kubectl apply -f - <<'END'\n(.*)END$/s.exec(report.fix!)!;
       await apply(yaml!);
       await until('the permissions are in force', async () => (await checkPermissions(account, harness.namespace)).missing.length === 0);
       const compute = harness.instance({ kubeConfig: account });
       const ask = request();
-      const pod = await compute.createPod(ask, await compute.storeRegistration(ask.identity, registration));
+      const pod = await compute.createPod(ask, await compute.storeRegistrationSecret(ask.identity, registration));
       const watch = await recordWatch(compute);
       await watch.until('seen', (event) => event.pod.uid === pod.uid);
       await watch.stop();
       expect(await compute.deletePod(pod)).toBe('gone');
-      await compute.deleteRegistration(ask.identity);
+      await compute.deleteRegistrationSecret(ask.identity);
       expect((await checkPermissions(account, undefined)).missing).toHaveLength(13);
     });
 

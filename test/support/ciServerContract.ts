@@ -79,9 +79,9 @@ export function ciServerContract(title: string, options: ContractOptions, start:
         expect(found?.labels).toEqual(expect.arrayContaining(['contract']));
         expect(await server.find(at, runner)).toEqual(found);
         expect(await fixture.registered(at)).toEqual(['r-1']);
-        expect(await server.remove(at, runner.id)).toBe('removed');
+        expect(await server.removeRegistration(at, runner.id)).toBe('removed');
         expect(await fixture.registered(at)).toEqual([]);
-        expect(await server.remove(at, runner.id)).toBe('absent');
+        expect(await server.removeRegistration(at, runner.id)).toBe('absent');
         expect(await server.find(at, runner)).toBeUndefined();
         expect(await server.find(at, { name: runner.name })).toBeUndefined();
       });
@@ -129,7 +129,7 @@ export function ciServerContract(title: string, options: ContractOptions, start:
       const runner = await online();
       const job = await fixture.startJob(scope, 'contract');
       expect(await server.find(scope, runner)).toMatchObject({ busy: true });
-      for (let again = 0; again < 3; again++) expect(await ciServerError(server.remove(scope, runner.id))).toMatchObject({ kind: 'busy' });
+      for (let again = 0; again < 3; again++) expect(await ciServerError(server.removeRegistration(scope, runner.id))).toMatchObject({ kind: 'busy' });
       expect(await job.running()).toBe(true);
       expect(await fixture.registered(scope)).toEqual(['r-1']);
       await job.finish();
@@ -138,10 +138,10 @@ export function ciServerContract(title: string, options: ContractOptions, start:
     (options.modes.includes('token') ? test : test.skip)('a static runner stays registered after its job, and can be removed then', async () => {
       const runner = await online({ mode: 'token', ephemeral: false });
       const job = await fixture.startJob(scope, 'contract');
-      expect(await ciServerError(server.remove(scope, runner.id))).toMatchObject({ kind: 'busy' });
+      expect(await ciServerError(server.removeRegistration(scope, runner.id))).toMatchObject({ kind: 'busy' });
       await job.finish();
       expect(await fixture.registered(scope)).toEqual(['r-1']);
-      expect(await server.remove(scope, runner.id)).toBe('removed');
+      expect(await server.removeRegistration(scope, runner.id)).toBe('removed');
     });
 
     (options.uniqueNames && options.modes.includes('jit') ? test : test.skip)('a name in use is refused', async () => {
@@ -155,13 +155,13 @@ export function ciServerContract(title: string, options: ContractOptions, start:
     test.each(refusals)('a credential that %s gives no verdict on any runner', async (how) => {
       const runner = await online();
       const gone = await online({ name: 'gone' });
-      await server.remove(scope, gone.id);
-      const calls: (() => Promise<unknown>)[] = [() => server.remove(scope, runner.id), () => server.register(request({ name: 'r-2' }))];
+      await server.removeRegistration(scope, gone.id);
+      const calls: (() => Promise<unknown>)[] = [() => server.removeRegistration(scope, runner.id), () => server.register(request({ name: 'r-2' }))];
       if (how === 'may only look') await fixture.loseWrite();
       else {
         await (how === 'is revoked' ? fixture.revoke() : fixture.loseScopes());
         if (server.queuedJobs) calls.push(async () => await server.queuedJobs?.(scope));
-        calls.push(() => server.remove(scope, gone.id), () => server.find(scope, runner), () => server.find(scope, { name: 'never-was' }));
+        calls.push(() => server.removeRegistration(scope, gone.id), () => server.find(scope, runner), () => server.find(scope, { name: 'never-was' }));
       }
       for (const call of calls) expect(await ciServerError(call())).toMatchObject({ kind: 'credentials' });
       expect(await fixture.registered(scope)).toEqual(['r-1']);
@@ -172,11 +172,11 @@ export function ciServerContract(title: string, options: ContractOptions, start:
       await fixture.limit(limit);
       const before = await fixture.requestCount();
       const calls = [
-        () => server.remove(scope, runner.id),
+        () => server.removeRegistration(scope, runner.id),
         () => server.find(scope, runner),
         () => server.find(scope, { name: 'never-was' }),
         () => server.register(request({ name: 'r-2' })),
-        () => server.remove(scope, 999_999),
+        () => server.removeRegistration(scope, 999_999),
         ...(server.queuedJobs ? [async () => await server.queuedJobs?.(scope)] : []),
       ];
       for (const call of calls) {
@@ -192,7 +192,7 @@ export function ciServerContract(title: string, options: ContractOptions, start:
       const runner = await online();
       await fixture.fail(how);
       const calls: (() => Promise<unknown>)[] = [
-        () => server.remove(scope, runner.id),
+        () => server.removeRegistration(scope, runner.id),
         () => server.find(scope, runner),
         () => server.find(scope, { name: 'never-was' }),
         () => server.register(request({ name: 'r-2' })),
@@ -203,7 +203,7 @@ export function ciServerContract(title: string, options: ContractOptions, start:
     test('an aborted signal ends a request with its reason', async () => {
       const signal = AbortSignal.abort(new Error('cancelled'));
       await expect(server.find(scope, { name: 'r-1' }, signal)).rejects.toThrow('cancelled');
-      await expect(server.remove(scope, 1, signal)).rejects.toThrow('cancelled');
+      await expect(server.removeRegistration(scope, 1, signal)).rejects.toThrow('cancelled');
       await expect(server.register(request(), signal)).rejects.toThrow('cancelled');
     });
   });

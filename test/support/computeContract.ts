@@ -45,7 +45,7 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
     const registration = (): Registration => ({ runnerName: 'runner-1', runnerId: 7, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: secret } });
 
     async function create(identity = harness.newIdentity(), compute = harness.compute): Promise<PodView> {
-      const stored = await compute.storeRegistration(identity, registration());
+      const stored = await compute.storeRegistrationSecret(identity, registration());
       return compute.createPod(harness.request(identity), stored);
     }
 
@@ -82,7 +82,7 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
 
       test('at the same time in two workers: one pod', async () => {
         const identity = harness.newIdentity();
-        const stored = await harness.compute.storeRegistration(identity, registration());
+        const stored = await harness.compute.storeRegistrationSecret(identity, registration());
         const request = harness.request(identity);
         const pods = await Promise.all([harness.compute, harness.second, harness.compute, harness.second].map((compute) => compute.createPod(request, stored)));
         expect(new Set(pods.map((pod) => pod.uid)).size).toBe(1);
@@ -100,28 +100,28 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
     describe('registration', () => {
       test('is absent, is stored once, and is read back by another worker', async () => {
         const identity = harness.newIdentity();
-        expect(await harness.compute.readRegistration(identity)).toBeUndefined();
-        expect(await harness.compute.storeRegistration(identity, registration())).toEqual(registration());
+        expect(await harness.compute.readRegistrationSecret(identity)).toBeUndefined();
+        expect(await harness.compute.storeRegistrationSecret(identity, registration())).toEqual(registration());
         const late = { runnerName: 'late', env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'late' } };
-        expect(await harness.second.storeRegistration(identity, late)).toEqual(registration());
-        expect(await harness.second.readRegistration(identity)).toEqual(registration());
+        expect(await harness.second.storeRegistrationSecret(identity, late)).toEqual(registration());
+        expect(await harness.second.readRegistrationSecret(identity)).toEqual(registration());
       });
 
       test('stored by two workers at the same time: both get the one that is kept', async () => {
         const identity = harness.newIdentity();
         const stored = await Promise.all(
-          [harness.compute, harness.second].map((compute, i) => compute.storeRegistration(identity, { ...registration(), runnerName: `runner-${i}` })),
+          [harness.compute, harness.second].map((compute, i) => compute.storeRegistrationSecret(identity, { ...registration(), runnerName: `runner-${i}` })),
         );
         expect(stored[0]).toEqual(stored[1]);
-        expect(await harness.compute.readRegistration(identity)).toEqual(stored[0]);
+        expect(await harness.compute.readRegistrationSecret(identity)).toEqual(stored[0]);
       });
 
       test('is deleted; deleting what is absent is fine', async () => {
         const identity = harness.newIdentity();
-        await harness.compute.storeRegistration(identity, registration());
-        await harness.second.deleteRegistration(identity);
-        expect(await harness.compute.readRegistration(identity)).toBeUndefined();
-        await harness.compute.deleteRegistration(identity);
+        await harness.compute.storeRegistrationSecret(identity, registration());
+        await harness.second.deleteRegistrationSecret(identity);
+        expect(await harness.compute.readRegistrationSecret(identity)).toBeUndefined();
+        await harness.compute.deleteRegistrationSecret(identity);
       });
 
       test('never shows in what is told of the pod', async () => {

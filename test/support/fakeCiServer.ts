@@ -42,7 +42,7 @@ export class FakeCiServer implements CiServer, CiServers {
     return found && { ...found, labels: [] };
   }
 
-  async remove(_scope: Scope, id: number): Promise<'removed' | 'absent'> {
+  async removeRegistration(_scope: Scope, id: number): Promise<'removed' | 'absent'> {
     this.calls.push({ method: 'remove', id });
     await this.removalHeld;
     const scripted = this.#scripted('remove');

@@ -55,12 +55,12 @@ export class FakeCompute implements Compute {
     return podName(identity);
   }
 
-  async readRegistration(identity: RunnerIdentity): Promise<Registration | undefined> {
+  async readRegistrationSecret(identity: RunnerIdentity): Promise<Registration | undefined> {
     return this.secrets.get(podName(identity));
   }
 
-  async storeRegistration(identity: RunnerIdentity, registration: Registration): Promise<Registration> {
-    this.#failIfTold('storeRegistration');
+  async storeRegistrationSecret(identity: RunnerIdentity, registration: Registration): Promise<Registration> {
+    this.#failIfTold('storeRegistrationSecret');
     const stored = this.secrets.get(podName(identity)) ?? registration;
     this.secrets.set(podName(identity), stored);
     return stored;
@@ -109,7 +109,7 @@ export class FakeCompute implements Compute {
     return 'terminating';
   }
 
-  async deleteRegistration(identity: RunnerIdentity): Promise<void> {
+  async deleteRegistrationSecret(identity: RunnerIdentity): Promise<void> {
     this.secrets.delete(podName(identity));
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
-import { readRegistrationSecret, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
+import { registrationOf, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 
 const identity = { workflowId: 'runner-a', firstRunId: 'r-1', attempt: 2 };
@@ -129,7 +129,7 @@ describe('registrationSecret', () => {
     ['token', { runnerName: 'r', env: { RUNNER_TOKEN: 'AAAABBBB', RUNNER_URL: 'https://x' } }],
   ])('is read back as it was stored: %s', (_, registration) => {
     const secret = registrationSecret(identity, registration, 'main');
-    expect(readRegistrationSecret(secret)).toEqual(registration);
+    expect(registrationOf(secret)).toEqual(registration);
     expect(secret.metadata!.name).toBe(build().metadata!.name);
     expect(JSON.stringify(secret.metadata)).not.toContain(Object.values(registration.env)[0]);
   });

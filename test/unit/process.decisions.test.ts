@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { defaultStateDir, type PodRecord } from '../../activities/compute/process/podFolder.ts';
-import { goneView, podView } from '../../activities/compute/process/viewOfRecord.ts';
+import { viewOfRecord } from '../../activities/compute/process/viewOfRecord.ts';
 import { parseProcStat, parsePs } from '../../activities/compute/process/processIdentity.ts';
 import { baseEnvironment } from '../../activities/compute/process/runnerCommand.ts';
 import { graceLeftMs, mergeStopRequest, type StopRequest } from '../../activities/compute/process/stopRequest.ts';
@@ -36,8 +36,7 @@ describe('the view of a process pod', () => {
     ['terminating', { spec, started, stop: { at: 'a', deadline: 'd', reason: 'r' } }, { ...base, startedAt: 't', terminating: true, terminationDeadline: 'd' }],
     ['shut down', { spec, started, exit: { code: 143, finishedAt: 'f', reason: 'Shutdown' } }, { ...base, startedAt: 't', ended: true, reason: 'Shutdown', exit: { code: 143, oomKilled: false, finishedAt: 'f' } }],
   ])('%s', (_what, record, expected) => {
-    expect(podView(record)).toEqual(expected);
-    expect(goneView(podView(record))).toEqual({ ...expected, ended: true, gone: true });
+    expect(viewOfRecord(record)).toEqual(expected);
   });
 });
 

@@ -2,6 +2,7 @@ import { Octokit } from '@octokit/core';
 import type { Logger } from 'pino';
 import { type Dispatcher, fetch } from 'undici';
 import { z } from 'zod';
+import { defined } from '../../../core/defined.ts';
 import { CiServerError } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 import { dispatcherOf } from '../connections.ts';
@@ -93,8 +94,8 @@ export class GitHubApi {
         return answerOf(
           await this.#octokit.request(request.route, {
             ...request.parameters,
-            headers: { authorization: `token ${token}`, 'x-github-api-version': API_VERSION, ...(request.etag !== undefined && { 'if-none-match': request.etag }) },
-            request: signal === undefined ? {} : { signal },
+            headers: defined({ authorization: `token ${token}`, 'x-github-api-version': API_VERSION, 'if-none-match': request.etag }),
+            request: defined({ signal }),
           }),
         );
       } catch (error) {
@@ -115,7 +116,7 @@ export class GitHubApi {
   async requestAsApp(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubAnswer> {
     if (!(this.#tokens instanceof AppTokens)) throw this.error('credentials', request, 'only a GitHub App may ask this');
     try {
-      const parameters = { ...request.parameters, headers: { 'x-github-api-version': API_VERSION }, request: signal === undefined ? {} : { signal } };
+      const parameters = { ...request.parameters, headers: { 'x-github-api-version': API_VERSION }, request: defined({ signal }) };
       return answerOf(await this.#tokens.requestAsApp(request.route, parameters));
     } catch (error) {
       signal?.throwIfAborted();
@@ -128,6 +129,18 @@ export class GitHubApi {
     const { failure, status } = this.#classify(request.call, error);
     if (failure.kind === 'not_found') return { status: 404, data: undefined, reason: failure.reason };
     throw this.#error(failure, request, status, error);
+  }
+
+  /** The answer's fields. @throws CiServerError `credentials` on a 404 that can only mean the scope, `unavailable` when this is not GitHub's answer */
+  parse<T extends z.ZodType>(schema: T, answer: GitHubAnswer, request: GitHubRequest): z.output<T> {
+    if (answer.status === 404) {
+      const enterprise = request.route.includes('{enterprise}') ? '; fine-grained tokens and GitHub Apps have no access to enterprises' : '';
+      throw this.error('credentials', request, `${answer.reason ?? 'Not Found'}: it does not exist, or the credential cannot see it${enterprise}`, 404);
+    }
+    const result = schema.safeParse(answer.data);
+    if (result.success) return result.data;
+    const problem = result.error.issues[0];
+    throw this.error('unavailable', request, `not an answer of GitHub's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`, answer.status);
   }
 
   /** An error about this request in the words of all others. */
@@ -154,13 +167,13 @@ export class GitHubApi {
     }
   }
 
-  #classify(call: GitHubCall, error: unknown): { failure: Classification; status?: number } {
+  #classify(call: GitHubCall, error: unknown): { failure: Classification; status: number | undefined } {
     if (error instanceof CiServerError) {
       const { kind, message, retryAfterMs, status } = error;
-      return { failure: { kind, reason: message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }, ...(status === undefined ? {} : { status }) };
+      return { failure: { kind, reason: message, retryAfterMs }, status };
     }
     const { response } = error as Failed;
-    if (response === undefined) return { failure: classifyFailure(error) };
+    if (response === undefined) return { failure: classifyFailure(error), status: undefined };
     return {
       failure: classifyAnswer({ call, status: response.status, headers: response.headers, body: response.data }, this.#options.clock.now()),
       status: response.status,
@@ -174,10 +187,7 @@ export class GitHubApi {
     const advice = kind === 'credentials' ? `; check what credential "${name}" may do there (self-hosted runners: read and write)` : '';
     const what = status === undefined ? 'no answer from' : `${status} from`;
     const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.about}): ${failure.reason}${advice}`;
-    return new CiServerError(kind, message, {
-      ...(status === undefined ? {} : { status }),
-      ...(failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs }),
-    });
+    return new CiServerError(kind, message, { status, retryAfterMs: failure.retryAfterMs });
   }
 
   /** Around every single request, those for installation tokens included. */
@@ -226,7 +236,7 @@ export class GitHubApi {
 
 function answerOf({ status, data, headers }: Answered): GitHubAnswer {
   const next = /<([^>]+)>;\s*rel="next"/.exec(String(headers['link'] ?? ''))?.[1];
-  return { status, data, ...(headers['etag'] !== undefined && { etag: String(headers['etag']) }), ...(next !== undefined && { next }) };
+  return { status, data, ...defined({ etag: headers['etag']?.toString(), next }) };
 }
 
 interface Answered {

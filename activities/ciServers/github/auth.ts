@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Clock } from '../clock.ts';
 import type { Credential } from '../credentials.ts';
 import type { SecretSource } from '../secretSource.ts';
-import { ExpiringValue } from './expiringValue.ts';
+import { ExpiringValue, type Expiring } from './expiringValue.ts';
 
 /** Gives the token requests are sent with. */
 export interface TokenSource {
@@ -84,7 +84,7 @@ export class AppTokens implements TokenSource {
     return await auth.hook(this.#octokit.request, route, parameters);
   }
 
-  async #exchange(privateKey: string): Promise<{ value: string; expiresAtMs: number }> {
+  async #exchange(privateKey: string): Promise<Expiring<string>> {
     const answer = await this.requestAsApp('POST /app/installations/{installation_id}/access_tokens', { installation_id: this.#app.installationId }, privateKey);
     const { token, expires_at } = installationToken.parse(answer.data);
     this.#madeAt = this.#clock.now();

@@ -20,7 +20,7 @@ export interface ErrorAnswer {
 export interface Classification {
   readonly kind: CiServerErrorKind | 'not_found';
   /** How long the server says to wait, in ms. `undefined` with `rate_limited`: it did not say; at least a minute is due then. */
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
   /** The server's message, or what is wrong with the answer. */
   readonly reason: string;
 }
@@ -49,10 +49,8 @@ export function classifyAnswer(answer: ErrorAnswer, nowMs: number): Classificati
   const reason = message ?? `status ${status} without a message`;
 
   // First of all: a limit comes with the same 403 as a missing permission, and must never be read as one.
-  if (status === 429 || (status === 403 && isLimit(answer, message))) {
-    return withWait('rate_limited', waitOf(headers, nowMs), reason);
-  }
-  if (status >= 500 || status === 408 || status === 425) return withWait('unavailable', retryAfter(headers, nowMs), reason);
+  if (status === 429 || (status === 403 && isLimit(answer, message))) return { kind: 'rate_limited', retryAfterMs: waitOf(headers, nowMs), reason };
+  if (status >= 500 || status === 408 || status === 425) return { kind: 'unavailable', retryAfterMs: retryAfter(headers, nowMs), reason };
   if (status === 407) return { kind: 'unavailable', reason: 'the proxy asks for authentication: check the credential\'s "proxy" setting' };
   if (message === undefined && isHtml(answer)) {
     return { kind: 'unavailable', reason: `status ${status} with an HTML page instead of the API's JSON: something between here and GitHub answered (proxy, firewall, login page)` };
@@ -123,9 +121,6 @@ const serverNow = (headers: ErrorAnswer['headers'], nowMs: number): number => {
 };
 
 const clampWait = (ms: number): number => Math.min(Math.max(ms, 1000), MAX_WAIT_MS);
-
-const withWait = (kind: CiServerErrorKind, retryAfterMs: number | undefined, reason: string): Classification =>
-  retryAfterMs === undefined ? { kind, reason } : { kind, retryAfterMs, reason };
 
 function messageOf(body: unknown): string | undefined {
   if (typeof body === 'string') {

@@ -1,7 +1,9 @@
+import { LRUCache } from 'lru-cache';
+import { defined } from '../../../core/defined.ts';
 import type { Redelivered } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 import { deliveryListAnswer, type ListedDelivery } from './answers.ts';
-import type { GitHubAnswer, GitHubApi, GitHubRequest } from './api.ts';
+import type { GitHubApi, GitHubRequest } from './api.ts';
 import { planRedelivery } from './redelivery.ts';
 
 const PAGE = 100;
@@ -17,13 +19,11 @@ const MAX_ASKED = 20_000;
 export class Deliveries {
   readonly #api: GitHubApi;
   readonly #clock: Clock;
-  readonly #parse: (answer: GitHubAnswer, request: GitHubRequest) => ListedDelivery[];
-  readonly #asked = new Set<number>();
+  readonly #asked = new LRUCache<number, true>({ max: MAX_ASKED });
 
-  constructor(api: GitHubApi, clock: Clock, parse: (schema: typeof deliveryListAnswer, answer: GitHubAnswer, request: GitHubRequest) => ListedDelivery[]) {
+  constructor(api: GitHubApi, clock: Clock) {
     this.#api = api;
     this.#clock = clock;
-    this.#parse = (answer, request) => parse(deliveryListAnswer, answer, request);
   }
 
   async redeliverFailed({ maxRedeliveries }: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered> {
@@ -31,11 +31,7 @@ export class Deliveries {
     for (const id of redeliver) {
       const request: GitHubRequest = { call: 'deliveries', route: 'POST /app/hook/deliveries/{delivery_id}/attempts', parameters: { delivery_id: id }, about: `delivery ${id}` };
       await this.#api.requestAsApp(request, signal); // 404: it is too old by now
-      this.#asked.add(id);
-    }
-    for (const id of this.#asked) {
-      if (this.#asked.size <= MAX_ASKED) break;
-      this.#asked.delete(id);
+      this.#asked.set(id, true);
     }
     return { redelivered: redeliver.length, left };
   }
@@ -45,10 +41,10 @@ export class Deliveries {
     const all: ListedDelivery[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
-      const parameters = { status: 'failure', per_page: PAGE, ...(cursor !== undefined && { cursor }) };
+      const parameters = defined({ status: 'failure', per_page: PAGE, cursor });
       const request: GitHubRequest = { call: 'deliveries', route: 'GET /app/hook/deliveries', parameters, about: 'failed deliveries' };
       const answer = await this.#api.requestAsApp(request, signal);
-      all.push(...this.#parse(answer, request));
+      all.push(...this.#api.parse(deliveryListAnswer, answer, request));
       cursor = answer.next === undefined ? undefined : (new URL(answer.next).searchParams.get('cursor') ?? undefined);
       if (cursor === undefined) break;
     }

@@ -1,14 +1,15 @@
+import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
+import { defined } from '../../../core/defined.ts';
 import type { CiRunner, CiServer, Registration } from '../../ports.ts';
 import { labelsCover } from '../../../core/domain/labels.ts';
-import { SharedLook } from '../sharedLook.ts';
+import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
-import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
+import { GitHubApi, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
 import { Deliveries } from './deliveries.ts';
-import { ExpiringValue, unlessAborted } from './expiringValue.ts';
-import { KeptAnswers } from './keptAnswers.ts';
+import { ExpiringValue, type Expiring } from './expiringValue.ts';
 import { QueuedJobs } from './queuedJobs.ts';
 import type { CiJobs, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
 
@@ -18,6 +19,8 @@ const DEFAULT_GROUP_ID = 1;
 const PAGE = 100;
 /** 10,000 runners is the most a group may hold; a list that goes on for longer is no list. */
 const MAX_PAGES = 200;
+/** Lists kept with their ETags: of an organization with hundreds of repositories, those of all runs under way. */
+const MAX_KEPT_LISTS = 5_000;
 
 /** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
 export class GitHub implements CiServer {
@@ -25,8 +28,9 @@ export class GitHub implements CiServer {
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
   readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
-  readonly #kept = new KeptAnswers();
-  readonly #looks = new Map<string, SharedLook<CiJobs>>();
+  /** The parsed part only: GitHub's lists of runs are megabytes, of which some ids are wanted. */
+  readonly #keptLists = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({ max: MAX_KEPT_LISTS });
+  readonly #jobSearches = new Map<string, SingleFlight<CiJobs>>();
   readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
 
   constructor(options: GitHubApiOptions) {
@@ -34,7 +38,7 @@ export class GitHub implements CiServer {
     this.#api = new GitHubApi(options);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
     if (options.credential.type !== 'app') return;
-    const deliveries = new Deliveries(this.#api, options.clock, (schema, answer, request) => this.#parse(schema, answer, request));
+    const deliveries = new Deliveries(this.#api, options.clock);
     this.redeliverFailed = async (limits, signal) => await deliveries.redeliverFailed(limits, signal);
   }
 
@@ -46,7 +50,7 @@ export class GitHub implements CiServer {
     return runner.id === undefined ? this.#findByName(scope, runner.name, signal) : this.#findById(scope, runner.id, signal);
   }
 
-  async remove(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'> {
+  async removeRegistration(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'> {
     const request = this.#request('remove', 'DELETE', scope, '/actions/runners/{runner_id}', { runner_id: runnerId });
     const answer = await this.#api.request(request, signal);
     if (answer.status === 204) return 'removed';
@@ -55,17 +59,17 @@ export class GitHub implements CiServer {
     return 'absent';
   }
 
-  /** Of several who ask for a scope at once, all get the answer of one look; it is not aborted for one of them. */
+  /** Of several who ask for a scope at once, all get the answer of one search; it is not aborted for one of them. */
   async queuedJobs(scope: Scope, labels?: readonly string[], signal?: AbortSignal): Promise<CiJobs> {
     signal?.throwIfAborted();
     const key = `${scope.kind}:${scope.name}`;
-    const look = this.#looks.get(key) ?? new SharedLook(async () => await this.#lookForJobs(scope));
-    this.#looks.set(key, look);
-    const { jobs, complete } = await unlessAborted(look.get(), signal);
+    const search = this.#jobSearches.get(key) ?? new SingleFlight(async () => await this.#searchJobs(scope));
+    this.#jobSearches.set(key, search);
+    const { jobs, complete } = await search.next(signal);
     return { jobs: labels === undefined ? jobs : jobs.filter((job) => labelsCover(labels, job.labels)), complete };
   }
 
-  async #lookForJobs(scope: Scope): Promise<CiJobs> {
+  async #searchJobs(scope: Scope): Promise<CiJobs> {
     // A 404 of the scope itself is the credential's.
     const tolerant = scope.kind === 'organization' ? '/repos/{owner}/{repo}' : '/runs/{run_id}';
     return await new QueuedJobs((schema, request) => this.#askList(schema, request, request.route.includes(tolerant)), this.#options.credential.type === 'app').of(scope);
@@ -74,12 +78,12 @@ export class GitHub implements CiServer {
   /** A list that is often as it was. */
   async #askList<T extends z.ZodType>(schema: T, request: GitHubRequest, mayBeGone: boolean): Promise<z.output<T> | undefined> {
     const key = `${request.route} ${JSON.stringify(request.parameters)}`;
-    const kept = this.#kept.get(key);
-    const answer = await this.#api.request({ ...request, ...(kept && { etag: kept.etag }) });
+    const kept = this.#keptLists.get(key);
+    const answer = await this.#api.request({ ...request, ...defined({ etag: kept?.etag }) });
     if (kept && answer.status === 304) return kept.value as z.output<T>;
     if (mayBeGone && answer.status === 404) return undefined;
-    const value = this.#parse(schema, answer, request);
-    if (answer.etag !== undefined) this.#kept.set(key, answer.etag, value);
+    const value = this.#api.parse(schema, answer, request);
+    if (answer.etag !== undefined) this.#keptLists.set(key, { etag: answer.etag, value });
     return value;
   }
 
@@ -102,7 +106,7 @@ export class GitHub implements CiServer {
       await this.#proveScopeVisible(scope, signal);
       throw this.#api.error('rejected', request, `runner group ${groupId} does not exist or may not be used: check runnerGroupId`, 404);
     }
-    const jit = this.#parse(jitAnswer, answer, request);
+    const jit = this.#api.parse(jitAnswer, answer, request);
     return { runnerName: jit.runner.name, runnerId: jit.runner.id, env: { ...RUNNER_ENV, ACTIONS_RUNNER_INPUT_JITCONFIG: jit.encoded_jit_config } };
   }
 
@@ -112,7 +116,7 @@ export class GitHub implements CiServer {
     const token = await this.#registrationToken(scope).get(signal);
     return {
       runnerName: name,
-      env: {
+      env: defined({
         ...RUNNER_ENV,
         RUNNER_TOKEN: token,
         RUNNER_URL: registrationUrl(this.#webUrl, scope),
@@ -120,8 +124,8 @@ export class GitHub implements CiServer {
         RUNNER_NAME: name,
         RUNNER_LABELS: labels.join(','),
         RUNNER_EPHEMERAL: String(ephemeral),
-        ...(group === undefined ? {} : { RUNNER_GROUP: group }),
-      },
+        RUNNER_GROUP: group,
+      }),
     };
   }
 
@@ -130,8 +134,8 @@ export class GitHub implements CiServer {
     const known = this.#registrationTokens.get(key);
     if (known !== undefined) return known;
     const request = this.#request('registration_token', 'POST', scope, '/actions/runners/registration-token', {});
-    const fetch = async (): Promise<{ value: string; expiresAtMs: number }> => {
-      const { token, expires_at } = this.#parse(registrationTokenAnswer, await this.#api.request(request), request);
+    const fetch = async (): Promise<Expiring<string>> => {
+      const { token, expires_at } = this.#api.parse(registrationTokenAnswer, await this.#api.request(request), request);
       return { value: token, expiresAtMs: Date.parse(expires_at) };
     };
     const value = new ExpiringValue(fetch, MIN_REGISTRATION_TOKEN_LIFE_MS, this.#options.clock);
@@ -148,13 +152,13 @@ export class GitHub implements CiServer {
       await this.#proveScopeVisible(scope, signal);
       throw this.#api.error('rejected', request, `runner group ${groupId} does not exist: check runnerGroupId`, 404);
     }
-    return this.#parse(runnerGroupAnswer, answer, request).name;
+    return this.#api.parse(runnerGroupAnswer, answer, request).name;
   }
 
   async #findById(scope: Scope, id: number, signal?: AbortSignal): Promise<CiRunner | undefined> {
     const request = this.#request('runner', 'GET', scope, '/actions/runners/{runner_id}', { runner_id: id });
     const answer = await this.#api.request(request, signal);
-    if (answer.status !== 404) return this.#parse(runnerAnswer, answer, request);
+    if (answer.status !== 404) return this.#api.parse(runnerAnswer, answer, request);
     await this.#proveScopeVisible(scope, signal);
     return undefined;
   }
@@ -163,7 +167,7 @@ export class GitHub implements CiServer {
   async #findByName(scope: Scope, name: string, signal?: AbortSignal): Promise<CiRunner | undefined> {
     for (let page = 1; page <= MAX_PAGES; page++) {
       const request = this.#request('list', 'GET', scope, '/actions/runners', { name, per_page: PAGE, ...(page === 1 ? {} : { page }) });
-      const { runners, total_count } = this.#parse(runnerListAnswer, await this.#api.request(request, signal), request);
+      const { runners, total_count } = this.#api.parse(runnerListAnswer, await this.#api.request(request, signal), request);
       const found = runners.find((runner) => runner.name === name);
       if (found !== undefined) return found;
       if (runners.length === 0 || page * PAGE >= total_count) return undefined;
@@ -177,25 +181,13 @@ export class GitHub implements CiServer {
    */
   async #proveScopeVisible(scope: Scope, signal?: AbortSignal): Promise<void> {
     const request = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
-    this.#parse(runnerListAnswer, await this.#api.request(request, signal), request);
+    this.#api.parse(runnerListAnswer, await this.#api.request(request, signal), request);
   }
 
   #request(call: GitHubCall, method: string, scope: Scope, path: string, parameters: Record<string, unknown>): GitHubRequest {
     const { prefix, parameters: scopeParameters } = scopeRoute(scope);
     const about = 'name' in parameters ? `${scope.kind} ${scope.name}, runner ${String(parameters['name'])}` : `${scope.kind} ${scope.name}`;
     return { call, route: `${method} ${prefix}${path}`, parameters: { ...scopeParameters, ...parameters }, about };
-  }
-
-  /** @throws CiServerError `credentials` on a 404 that can only mean the scope, `unavailable` when this is not GitHub's answer */
-  #parse<T extends z.ZodType>(schema: T, answer: GitHubAnswer, request: GitHubRequest): z.output<T> {
-    if (answer.status === 404) {
-      const enterprise = request.route.includes('{enterprise}') ? '; fine-grained tokens and GitHub Apps have no access to enterprises' : '';
-      throw this.#api.error('credentials', request, `${answer.reason ?? 'Not Found'}: it does not exist, or the credential cannot see it${enterprise}`, 404);
-    }
-    const result = schema.safeParse(answer.data);
-    if (result.success) return result.data;
-    const problem = result.error.issues[0];
-    throw this.#api.error('unavailable', request, `not an answer of GitHub's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`, answer.status);
   }
 }
 

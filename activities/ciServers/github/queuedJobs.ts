@@ -1,5 +1,6 @@
+import pMap from 'p-map';
 import type { z } from 'zod';
-import { inTurns } from '../../inTurns.ts';
+import { defined } from '../../../core/defined.ts';
 import { installationRepositoriesAnswer, jobListAnswer, repositoryListAnswer, runListAnswer, runnerListAnswer } from './answers.ts';
 import type { GitHubRequest } from './api.ts';
 import type { CiJob, CiJobs, Scope } from '../../../core/domain/ciServer.ts';
@@ -42,12 +43,8 @@ export class QueuedJobs {
     // An enterprise's organizations cannot be listed over REST.
     if (scope.kind === 'enterprise') return { jobs: [], complete: false };
     const repositories = scope.kind === 'repository' ? [scope.name] : await this.#repositories(scope.name);
-    const jobs: CiJob[] = [];
-    await inTurns(REPOSITORIES_AT_ONCE, repositories, async (repository) => {
-      const runs = await this.#runs(repository);
-      await inTurns(RUNS_AT_ONCE, runs, async (run) => void jobs.push(...(await this.#jobs(repository, run))));
-    });
-    return { jobs, complete: this.#complete };
+    const jobs = await pMap(repositories, async (repository) => await this.#jobsOf(repository), { concurrency: REPOSITORIES_AT_ONCE });
+    return { jobs: jobs.flat(), complete: this.#complete };
   }
 
   async #repositories(organization: string): Promise<string[]> {
@@ -58,14 +55,12 @@ export class QueuedJobs {
   }
 
   async #listed(organization: string): Promise<z.output<typeof repositoryListAnswer>> {
-    const all: z.output<typeof repositoryListAnswer> = [];
-    for (let page = 1; all.length <= MAX_REPOSITORIES; page++) {
-      const parameters = { org: organization, sort: 'pushed', direction: 'desc', per_page: PAGE, page };
-      const found = await this.#list(repositoryListAnswer, { call: 'jobs', route: 'GET /orgs/{org}/repos', parameters, about: `organization ${organization}` });
-      all.push(...(found ?? []));
-      if (found === undefined || found.length < PAGE) break;
-    }
-    return all;
+    const request: GitHubRequest = { call: 'jobs', route: 'GET /orgs/{org}/repos', parameters: { org: organization, sort: 'pushed', direction: 'desc' }, about: `organization ${organization}` };
+    return await this.#pages(request, MAX_REPOSITORIES / PAGE + 1, async (page) => {
+      const items = await this.#list(repositoryListAnswer, page);
+      // The list does not tell how many there are: a page that is not full is the last.
+      return items && { total: items.length < PAGE ? 0 : Number.POSITIVE_INFINITY, items };
+    });
   }
 
   /** The organization's list has public repositories, too, that the App is not installed on, and may not look into. */
@@ -97,7 +92,12 @@ export class QueuedJobs {
     return [...ids];
   }
 
-  async #jobs(repository: string, run: number): Promise<CiJob[]> {
+  async #jobsOf(repository: string): Promise<CiJob[]> {
+    const jobs = await pMap(await this.#runs(repository), async (run) => await this.#jobsOfRun(repository, run), { concurrency: RUNS_AT_ONCE });
+    return jobs.flat();
+  }
+
+  async #jobsOfRun(repository: string, run: number): Promise<CiJob[]> {
     const request = this.#inRepository(repository, '/actions/runs/{run_id}/jobs', { run_id: run, filter: 'latest' });
     const jobs = await this.#pages(request, MAX_JOB_PAGES, async (page) => {
       const answer = await this.#list(jobListAnswer, page);
@@ -106,9 +106,9 @@ export class QueuedJobs {
     return jobs.flatMap((job): CiJob[] => {
       const { id, status, labels } = job;
       if (status !== 'queued' && status !== 'in_progress') return [];
-      const started = status === 'in_progress' && typeof job.started_at === 'number' ? { startedAt: job.started_at } : {};
-      const runner = job.runner_name ? { runnerName: job.runner_name } : {};
-      return [{ id, runAttempt: job.run_attempt ?? 1, repository, labels, status, queuedAt: job.created_at ?? job.started_at ?? 0, ...started, ...runner }];
+      const startedAt = status === 'in_progress' ? (job.started_at ?? undefined) : undefined;
+      const running = defined({ startedAt, runnerName: job.runner_name || undefined });
+      return [{ id, runAttempt: job.run_attempt ?? 1, repository, labels, status, queuedAt: job.created_at ?? job.started_at ?? 0, ...running }];
     });
   }
 

@@ -42,7 +42,8 @@ export class RateLimitGate {
   readonly #random: () => number;
   /** Times of the last requests of an endpoint, reserved ones in the future included; as many as a minute may hold. */
   readonly #turns = new Map<string, number[]>();
-  readonly #queue: { admit: () => void; refuse: (error: unknown) => void }[] = [];
+  /** Those who wait for a slot, the first first. */
+  readonly #queue = new Set<PromiseWithResolvers<void>>();
   #inFlight = 0;
   #pausedUntil = 0;
   /** Counts the waits; an answer to a request sent before the present one says nothing about it. */
@@ -94,7 +95,8 @@ export class RateLimitGate {
         }
         const own = retryAfterMs ?? Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, this.#pausesInARow - 1), LONGEST_PAUSE_MS);
         this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.now() + own);
-        for (const waiting of this.#queue.splice(0)) waiting.refuse(this.#pausedError());
+        for (const waiting of this.#queue) waiting.reject(this.#pausedError());
+        this.#queue.clear();
         this.#freeSlot();
         return this.#withJitter(this.#pausedUntil - this.#clock.now());
       },
@@ -143,31 +145,24 @@ export class RateLimitGate {
   }
 
   async #takeSlot(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#queue.length === 0 && this.#inFlight < this.#slots) {
+    if (this.#queue.size === 0 && this.#inFlight < this.#slots) {
       this.#inFlight += 1;
       return;
     }
-    const timer = new AbortController();
     const waiting = Promise.withResolvers<void>();
-    const entry = { admit: () => waiting.resolve(), refuse: (error: unknown) => waiting.reject(error) };
-    this.#queue.push(entry);
-    const leave = (error: unknown): void => {
-      const at = this.#queue.indexOf(entry);
-      if (at < 0) return;
-      this.#queue.splice(at, 1);
-      entry.refuse(error);
-    };
-    const abort = (): void => leave(signal?.reason);
-    signal?.addEventListener('abort', abort, { once: true });
-    const deadline = this.#clock.sleep(this.#limits.maxLocalWaitMs, timer.signal).then(
+    this.#queue.add(waiting);
+    // Only who still waits: a slot that was handed over is not to be lost.
+    const leave = (error: unknown): void => void (this.#queue.delete(waiting) && waiting.reject(error));
+    const over = new AbortController();
+    signal?.addEventListener('abort', () => leave(signal.reason), { once: true, signal: over.signal });
+    const deadline = this.#clock.sleep(this.#limits.maxLocalWaitMs, over.signal).then(
       () => leave(this.#turnedAway(1000, `${this.#inFlight} requests of this credential are in flight`)),
       () => undefined, // admitted or refused before
     );
     try {
       await waiting.promise;
     } finally {
-      signal?.removeEventListener('abort', abort);
-      timer.abort();
+      over.abort();
       await deadline;
     }
   }
@@ -175,10 +170,11 @@ export class RateLimitGate {
   #freeSlot(): void {
     this.#inFlight -= 1;
     while (this.#inFlight < this.#slots) {
-      const next = this.#queue.shift();
+      const [next] = this.#queue;
       if (next === undefined) return;
+      this.#queue.delete(next);
       this.#inFlight += 1; // handed over: nobody can slip in between
-      next.admit();
+      next.resolve();
     }
   }
 }

@@ -20,7 +20,7 @@ const FINAL = [400, 413, 422];
  * has. Each delivery is asked for once; if what comes of it fails too, that is another delivery.
  * @param asked - ids that were asked for before
  */
-export function planRedelivery(deliveries: readonly ListedDelivery[], asked: ReadonlySet<number>, nowMs: number, max: number): RedeliveryPlan {
+export function planRedelivery(deliveries: readonly ListedDelivery[], asked: Pick<ReadonlySet<number>, 'has'>, nowMs: number, max: number): RedeliveryPlan {
   const due: ListedDelivery[] = [];
   for (const ofOneEvent of Map.groupBy(deliveries, ({ guid }) => guid).values()) {
     const last = ofOneEvent.reduce((a, b) => (b.delivered_at > a.delivered_at || (b.delivered_at === a.delivered_at && b.id > a.id) ? b : a));

@@ -9,7 +9,7 @@ export interface ApiFailure {
   readonly reason: string;
   readonly message: string;
   /** From the retry-after header or the Status object's details. */
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs: number | undefined;
 }
 
 /** Cut, because an admission webhook or a proxy may answer with pages. */
@@ -29,7 +29,7 @@ export function apiFailure(error: unknown): ApiFailure | undefined {
     status: code,
     reason: status.reason ?? '',
     message: (status.message ?? `HTTP ${code}`).slice(0, MAX_MESSAGE),
-    ...(seconds >= 0 ? { retryAfterMs: seconds * 1000 } : {}),
+    retryAfterMs: seconds >= 0 ? seconds * 1000 : undefined,
   };
 }
 
@@ -63,7 +63,7 @@ export function toComputeError(error: unknown, action: string): Error {
     return new ComputeError(
       kindOf(failure),
       `Cannot ${action}: ${failure.message} (HTTP ${failure.status}${failure.reason === '' ? '' : ` ${failure.reason}`})`,
-      failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs },
+      { retryAfterMs: failure.retryAfterMs },
     );
   }
   const network = networkFault(error);

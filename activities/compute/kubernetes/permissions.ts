@@ -1,6 +1,7 @@
 /** What the worker must be allowed to do, whether it is, and what to run if it is not. */
 import type { KubeConfig } from '@kubernetes/client-node';
 import { stringify } from 'yaml';
+import { defined } from '../../../core/defined.ts';
 import { ApiServer } from './apiServer.ts';
 import { toComputeError } from './errors.ts';
 
@@ -56,7 +57,7 @@ export async function checkPermissions(kubeConfig: KubeConfig, namespace: string
 export function permissionFix(user: string, namespace: string | undefined): string {
   const kind = namespace === undefined ? 'ClusterRole' : 'Role';
   const apiVersion = 'rbac.authorization.k8s.io/v1';
-  const metadata = { name: ROLE, ...(namespace === undefined ? {} : { namespace }) };
+  const metadata = defined({ name: ROLE, namespace });
   const rules = Object.entries(requiredPermissions).map(([resource, verbs]) => ({ apiGroups: [''], resources: [resource], verbs: [...verbs] }));
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name: ROLE };
   const role = stringify({ apiVersion, kind, metadata, rules });
@@ -87,7 +88,7 @@ async function isAllowed(api: ApiServer, { resource: path, verb }: Permission, n
     body: {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: { resource, verb, ...(subresource === undefined ? {} : { subresource }), ...(namespace === undefined ? {} : { namespace }) } },
+      spec: { resourceAttributes: defined({ resource, verb, subresource, namespace }) },
     },
   });
   return review.status?.allowed === true;

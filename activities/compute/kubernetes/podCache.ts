@@ -1,12 +1,14 @@
 /**
  * What one process knows of all pods of its installation: a list, and one shared watch from there on. Keeps views, not pods.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Pod } from '@kubernetes/client-node';
 import type { PodListener } from '../../ports.ts';
+import { goneView } from '../goneView.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
 import { listPods } from './podList.ts';
-import { goneView, podView } from './viewOfPod.ts';
-import { watchPods, type PodWatchEvent } from './watchRequest.ts';
+import { openPodWatch, type PodWatchEvent } from './openPodWatch.ts';
+import { viewOfPod } from './viewOfPod.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 export interface PodCacheOptions {
@@ -19,9 +21,6 @@ export interface PodCacheOptions {
   readonly quietMs?: number;
   /** First delay after a failure, doubles up to 30 s. @default 500 */
   readonly minBackoffMs?: number;
-  readonly pageSize?: number;
-  /** ms since the epoch. @default Date.now */
-  readonly now?: () => number;
 }
 
 const MAX_BACKOFF_MS = 30_000;
@@ -95,7 +94,7 @@ export class PodCache {
     this.#options.onError(error, 'watch of pods lost');
     const ceiling = Math.min(MAX_BACKOFF_MS, (this.#options.minBackoffMs ?? 500) * 2 ** Math.min(this.#failures - 1, 10));
     // Jitter: after an outage all workers come back at once otherwise.
-    await pause(ceiling * (0.5 + Math.random() / 2), this.#end.signal);
+    await delay(ceiling * (0.5 + Math.random() / 2), undefined, { signal: this.#end.signal }).catch(() => undefined);
   }
 
   async #list(): Promise<string> {
@@ -104,7 +103,6 @@ export class PodCache {
       path: this.#options.path,
       labelSelector: this.#options.labelSelector,
       signal: this.#end.signal,
-      ...(this.#options.pageSize ? { pageSize: this.#options.pageSize } : {}),
       onPod: (pod) => {
         const view = this.#view(pod);
         listed.set(view.name, view);
@@ -125,17 +123,15 @@ export class PodCache {
 
   async #watch(resourceVersion: string): Promise<void> {
     const startedAt = performance.now();
-    await watchPods(this.#api, {
+    const events = await openPodWatch(this.#api, {
       path: this.#options.path,
       labelSelector: this.#options.labelSelector,
       resourceVersion,
       quietMs: this.#quietMs,
       signal: this.#end.signal,
-      onOpen: () => {
-        this.#connected = true;
-      },
-      onEvent: (event) => this.#apply(event),
     });
+    this.#connected = true;
+    for await (const event of events) this.#apply(event);
     if (performance.now() - startedAt < Math.min(SHORTEST_WATCH_MS, this.#quietMs / 2)) throw new Error('the server ended the watch at once');
     this.#failures = 0;
     // Ended as asked for. Not counted as a loss: the next one goes on from the same resource version within milliseconds, and
@@ -161,8 +157,7 @@ export class PodCache {
   }
 
   #view(pod: V1Pod): PodView {
-    const now = new Date(this.#options.now?.() ?? Date.now()).toISOString();
-    return podView(pod, now, this.#pods.get(pod.metadata?.name ?? ''));
+    return viewOfPod(pod, new Date().toISOString(), this.#pods.get(pod.metadata?.name ?? ''));
   }
 
   #tell(view: PodView, previous: PodView | undefined): void {
@@ -177,16 +172,4 @@ export class PodCache {
       this.#options.onError(error, 'listener of pods failed');
     }
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const over = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', over);
-      resolve();
-    };
-    const timer = setTimeout(over, ms);
-    signal.addEventListener('abort', over);
-  });
 }

@@ -1,6 +1,10 @@
 /** Lists pods page by page. */
 import type { V1Pod } from '@kubernetes/client-node';
+import { defined } from '../../../core/defined.ts';
 import type { ApiServer } from './apiServer.ts';
+
+/** Pods per request. */
+const PAGE = 500;
 
 interface PodPage {
   readonly kind?: string;
@@ -12,8 +16,6 @@ export interface PodListOptions {
   readonly path: string;
   readonly labelSelector: string;
   readonly signal?: AbortSignal;
-  /** Pods per request. @default 500 */
-  readonly pageSize?: number;
   /** Called for each pod in turn, so that no more than a page of whole pods is in memory. */
   readonly onPod: (pod: V1Pod) => void;
 }
@@ -29,8 +31,8 @@ export async function listPods(api: ApiServer, options: PodListOptions): Promise
       verb: 'list',
       resource: 'pods',
       path: options.path,
-      query: { labelSelector: options.labelSelector, limit: options.pageSize ?? 500, continue: token },
-      ...(options.signal ? { signal: options.signal } : {}),
+      query: { labelSelector: options.labelSelector, limit: PAGE, continue: token },
+      ...defined({ signal: options.signal }),
     });
     const resourceVersion = page.metadata?.resourceVersion;
     if (page.kind !== 'PodList' || !resourceVersion) throw new Error(`The API server answered a list of pods with ${page.kind ?? 'something else'}`);

@@ -1,6 +1,7 @@
 /** Puts the supervisor before a runner container's command. Pure; what it does there is in docs/supervisor.md. */
 import { createHash } from 'node:crypto';
 import type { V1Container, V1EnvVar, V1Probe, V1Volume } from '@kubernetes/client-node';
+import { defined } from '../../../core/defined.ts';
 import { SUPERVISOR_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, STOP_REASON_ANNOTATION } from './metadata.ts';
@@ -23,7 +24,7 @@ const PROBE_PORT = 8078;
 /** Ports above those that anybody registers, below those that kernels hand out by themselves (32768 and up). */
 const HOST_PORTS = { from: 20_000, count: 10_000 };
 const PROBE_PERIOD_SECONDS = 1;
-/** The supervisor holds an answer that is no news back until shortly before it is asked again: what changes is known at once. */
+/** The supervisor holds an answer that is no news back until shortly before it is asked again: why, and what holds without, is in supervisor/probes.ts. */
 const PROBE_WAIT = '900ms';
 /** A node out of CPU may be slow to answer: a readiness probe that times out would call an idle runner busy. */
 const PROBE_TIMEOUT_SECONDS = 4;
@@ -86,7 +87,7 @@ function supervisedRunner({ command, args, ...rest }: Partial<V1Container>, supe
   });
   return {
     ...rest,
-    ...(injected ? { command: [...SUPERVISOR, ...(command ?? []), ...(args ?? [])] } : { ...(command && { command }), ...(args && { args }) }),
+    ...(injected ? { command: [...SUPERVISOR, ...(command ?? []), ...(args ?? [])] } : defined({ command, args })),
     env: [...(rest.env ?? []).map((variable) => (NOT_FOR_THE_SUPERVISOR.test(variable.name) ? childOnly(variable) : variable)), ...environment(supervision, port)],
     volumeMounts: injected ? [...mounts, { name: FOLDER_VOLUME, mountPath: FOLDER, readOnly: true }] : mounts,
     startupProbe: probe('/startup', Math.ceil(supervision.startupMs / 1_000 / PROBE_PERIOD_SECONDS) + STARTUP_MARGIN_SECONDS),
@@ -118,11 +119,11 @@ function environment(supervision: Supervision, port: number): V1EnvVar[] {
 /** What a workload that resumes needs to know, under the supervisor or not. */
 export function attemptEnvironment({ identity, volumeClaims = [] }: PodRequest): Record<string, string> {
   const state = volumeClaims.find(({ name }) => name === STATE_CLAIM);
-  return { HOLDFAST_ATTEMPT: String(identity.attempt), ...(state === undefined ? {} : { HOLDFAST_STATE_DIR: state.mountPath }) };
+  return defined({ HOLDFAST_ATTEMPT: String(identity.attempt), HOLDFAST_STATE_DIR: state?.mountPath });
 }
 
 function childOnly({ name, value, valueFrom }: V1EnvVar): V1EnvVar {
-  return { name: `HOLDFAST_CHILD_ENV_${name}`, ...(value === undefined ? {} : { value }), ...(valueFrom === undefined ? {} : { valueFrom }) };
+  return defined({ name: `HOLDFAST_CHILD_ENV_${name}`, value, valueFrom });
 }
 
 function copier({ image }: SupervisorSettings): V1Container {

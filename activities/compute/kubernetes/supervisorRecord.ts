@@ -1,4 +1,5 @@
 /** The supervisor's termination message, as docs/supervisor.md gives it. Pure. */
+import { defined } from '../../../core/defined.ts';
 import { STOP_REASONS, type SupervisorRecord } from '../../../core/domain/pod.ts';
 
 const JOBS = ['none', 'running', 'interrupted', 'done'] as const;
@@ -7,9 +8,7 @@ const JOBS = ['none', 'running', 'interrupted', 'done'] as const;
 export function supervisorRecord(message: string | undefined): SupervisorRecord | undefined {
   const fields = parseObject(message);
   if (fields === undefined || typeof fields['exitCode'] !== 'number' || !('reason' in fields)) return undefined;
-  const reason = STOP_REASONS.find((known) => known === fields['reason']);
-  const job = JOBS.find((known) => known === fields['job']);
-  return { ...(reason === undefined ? {} : { reason }), ...(job === undefined ? {} : { job }) };
+  return defined({ reason: STOP_REASONS.find((known) => known === fields['reason']), job: JOBS.find((known) => known === fields['job']) });
 }
 
 function parseObject(text: string | undefined): Readonly<Record<string, unknown>> | undefined {

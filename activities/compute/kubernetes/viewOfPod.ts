@@ -1,5 +1,6 @@
 /** From a pod as the API server shows it to the facts that decisions need. Pure. */
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
+import { defined } from '../../../core/defined.ts';
 import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
 import { supervisorRecord } from './supervisorRecord.ts';
@@ -42,46 +43,37 @@ const UNKNOWN_END = 'ContainerStatusUnknown';
  * @param now ISO 8601; only used for when something was first seen, which a pod's status does not tell
  * @param previous an earlier view of the same UID, from which what has not changed keeps its time
  */
-export function podView(pod: V1Pod, now: string, previous?: PodView): PodView {
+export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView {
   const { metadata, spec, status } = pod;
   const runner = status?.containerStatuses?.find((container) => container.name === RUNNER_CONTAINER);
   const scheduledCondition = condition(pod, 'PodScheduled');
-  const exit = exitOf(runner);
-  const startedAt = timestamp(runner?.state?.running?.startedAt ?? runner?.state?.terminated?.startedAt);
   const terminationDeadline = timestamp(metadata?.deletionTimestamp);
   const disruption = condition(pod, 'DisruptionTarget');
-  const problem = problemOf(pod, now, previous?.uid === metadata?.uid ? previous : undefined);
+  const known = previous?.uid === metadata?.uid ? previous : undefined;
   const scheduled = scheduledCondition?.status === 'True' || Boolean(spec?.nodeName);
-  return {
+  return defined({
     name: metadata?.name ?? '',
     uid: metadata?.uid ?? '',
-    ...(metadata?.namespace ? { namespace: metadata.namespace } : {}),
+    namespace: metadata?.namespace || undefined,
     workflowId: metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] ?? '',
     scheduled,
-    ...(spec?.nodeName ? { node: spec.nodeName } : {}),
+    node: spec?.nodeName || undefined,
     createdAt: timestamp(metadata?.creationTimestamp) ?? now,
-    ...(startedAt ? { startedAt } : {}),
+    startedAt: timestamp(runner?.state?.running?.startedAt ?? runner?.state?.terminated?.startedAt),
     ended: runner?.state?.terminated !== undefined || status?.phase === 'Succeeded' || status?.phase === 'Failed',
     gone: false,
-    ...(exit ? { exit } : {}),
+    exit: exitOf(runner),
     terminating: terminationDeadline !== undefined,
     // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
-    ...(terminationDeadline ? { terminationDeadline } : {}),
-    ...toldToGo(metadata, disruption),
-    ...(problem ? { problem } : {}),
-    ...(disruption?.status === 'True' ? { disruption: disruption.reason ?? 'DisruptionTarget' } : {}),
-    ...(status?.reason ? { reason: status.reason } : {}),
-    ...(!scheduled && scheduledCondition?.status === 'False'
-      ? { unschedulable: scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled' }
-      : {}),
-    ...probesOf(pod, runner, now, previous?.uid === metadata?.uid ? previous : undefined),
-    ...(metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? { reusable: true } : {}),
-  };
-}
-
-/** The last view of a pod that is there no more. */
-export function goneView(last: PodView): PodView {
-  return { ...last, ended: true, gone: true };
+    terminationDeadline,
+    toldToGoAt: toldToGoAt(metadata, disruption),
+    problem: problemOf(pod, now, known),
+    disruption: disruption?.status === 'True' ? (disruption.reason ?? 'DisruptionTarget') : undefined,
+    reason: status?.reason || undefined,
+    unschedulable: !scheduled && scheduledCondition?.status === 'False' ? (scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled') : undefined,
+    ...probesOf(pod, runner, now, known),
+    reusable: metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? (true as const) : undefined,
+  });
 }
 
 function condition(pod: V1Pod, type: string): V1PodCondition | undefined {
@@ -89,28 +81,26 @@ function condition(pod: V1Pod, type: string): V1PodCondition | undefined {
 }
 
 /** Whichever came first: an eviction sets the condition before it deletes, the kubelet sets it without deleting at all. */
-function toldToGo(metadata: V1Pod['metadata'], disruption: V1PodCondition | undefined): Pick<PodView, 'toldToGoAt'> {
-  const disruptedAt = disruption?.status === 'True' ? timestamp(disruption.lastTransitionTime) : undefined;
-  const deadline = timestamp(metadata?.deletionTimestamp);
-  const deletedAt = deadline === undefined ? undefined : Date.parse(deadline) - (metadata?.deletionGracePeriodSeconds ?? 0) * 1_000;
-  const times = [...(disruptedAt === undefined ? [] : [Date.parse(disruptedAt)]), ...(deletedAt === undefined ? [] : [deletedAt])];
-  return times.length === 0 ? {} : { toldToGoAt: new Date(Math.min(...times)).toISOString() };
+function toldToGoAt(metadata: V1Pod['metadata'], disruption: V1PodCondition | undefined): string | undefined {
+  const disruptedAt = disruption?.status === 'True' ? Date.parse(timestamp(disruption.lastTransitionTime) ?? '') : Number.NaN;
+  const deletedAt = Date.parse(timestamp(metadata?.deletionTimestamp) ?? '') - (metadata?.deletionGracePeriodSeconds ?? 0) * 1_000;
+  const times = [disruptedAt, deletedAt].filter((at) => !Number.isNaN(at));
+  return times.length === 0 ? undefined : new Date(Math.min(...times)).toISOString();
 }
 
 function exitOf(runner: V1ContainerStatus | undefined): Exit | undefined {
   const terminated = runner?.state?.terminated;
   if (!terminated || terminated.reason === UNKNOWN_END) return undefined;
-  const finishedAt = timestamp(terminated.finishedAt);
   const record = supervisorRecord(terminated.message);
   const message = (record === undefined ? terminated.message : undefined) ?? (plainReason(terminated.reason) ? undefined : terminated.reason);
-  return {
+  return defined({
     code: terminated.exitCode,
     // The runtime gives this reason also to a container whose first process lives on when another one (the job's) was killed.
     oomKilled: terminated.reason === 'OOMKilled' && terminated.exitCode !== 0,
-    ...(finishedAt ? { finishedAt } : {}),
-    ...(message ? { message } : {}),
-    ...(record ? { record } : {}),
-  };
+    finishedAt: timestamp(terminated.finishedAt),
+    message: message || undefined,
+    record,
+  });
 }
 
 /** Reasons that say no more than the exit code does. */

@@ -1,5 +1,6 @@
 /** PersistentVolumeClaims of a runner. Pure. */
 import type { V1PersistentVolumeClaim, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import { defined } from '../../../core/defined.ts';
 import { claimName } from '../naming.ts';
 import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 import type { RunnerIdentity, VolumeClaimRequest } from '../../../core/domain/pod.ts';
@@ -21,11 +22,11 @@ export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeC
       labels: ownLabels(installation, request.claim === undefined ? workflowLabel(identity) : {}),
       ...(request.claim === undefined ? { annotations: identityAnnotations({ ...identity, attempt: 0 }) } : {}),
     },
-    spec: {
+    spec: defined({
       accessModes: [...(request.accessModes ?? ['ReadWriteOnce'])],
       resources: { requests: { storage: request.storage } },
-      ...(request.storageClass === undefined ? {} : { storageClassName: request.storageClass }),
-    },
+      storageClassName: request.storageClass,
+    }),
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * What a process "pod" is on disk. Its state is files alone, so that any worker process can take over from a dead one:
  *
- *     <stateDir>/registrations/<name>.json       what storeRegistration stored (the Secret; mode 0600)
+ *     <stateDir>/registrations/<name>.json       what storeRegistrationSecret stored (mode 0600)
  *     <stateDir>/pods/<name>/spec.json           what was asked for; no secrets
  *                           /registration.env.json  the runner's secret environment; removed once the runner has started
  *                           /owner.json          the one wrapper that runs this pod (or that none ever will)
@@ -18,9 +18,10 @@
  * A state directory belongs to one machine, and to one pid namespace: never share it between hosts or containers.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rename, rm, utimes } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { defined } from '../../../core/defined.ts';
 import { hasCode, readJson } from './atomicFile.ts';
 import type { ProcessIdentity } from './processIdentity.ts';
 import type { StopRequest } from './stopRequest.ts';
@@ -122,7 +123,7 @@ export async function readPod(folders: StateFolders, name: string): Promise<PodR
     readJson<StopRequest>(file(POD_FILE.stop)),
     readJson<RunnerExit>(file(POD_FILE.exit)),
   ]);
-  return { spec, ...(owner && { owner }), ...(started && { started }), ...(stop && { stop }), ...(exit && { exit }) };
+  return defined({ spec, owner, started, stop, exit });
 }
 
 /**
@@ -142,6 +143,22 @@ export async function removePod(folders: StateFolders, name: string, uid: string
     throw error;
   }
   await rm(trash, { recursive: true, force: true, maxRetries: 5 });
+}
+
+/** What a crash left in trash/ is removed once it is this old: until then somebody may be at work on it. */
+const TRASH_AGE_MS = 60_000;
+
+/** Removes what crashes have left behind. */
+export async function emptyTrash(folders: StateFolders): Promise<void> {
+  for (const entry of await readdir(folders.trash)) {
+    const path = join(folders.trash, entry);
+    const age = await stat(path).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      // Not there any more: its owner has removed it.
+      () => 0,
+    );
+    if (age > TRASH_AGE_MS) await rm(path, { recursive: true, force: true });
+  }
 }
 
 /**

@@ -16,6 +16,21 @@ export function runnerCommand(request: Pick<PodRequest, 'command' | 'args'>, byD
   return whole;
 }
 
+/** Everything that keeps a request from ever being a process, each with the fix. */
+export function processFaults(request: Omit<PodRequest, 'identity'>, byDefault: readonly string[] | undefined): string[] {
+  const { supervision } = request;
+  if (supervision?.mode === 'inject' || supervision?.mode === 'image') return ['supervisor: processes run without it; leave it out, or run on Kubernetes'];
+  if (supervision !== undefined && supervision.onTerm !== 'stop') return [`onTerm: "${supervision.onTerm}" needs the supervisor, and processes run without it; leave it out, or run on Kubernetes`];
+  try {
+    runnerCommand(request, byDefault);
+    runnerEnvironment('env', request.env);
+    return [];
+  } catch (error) {
+    if (error instanceof ComputeError) return [error.message];
+    throw error;
+  }
+}
+
 /**
  * Checks environment entries. The message names the entry, never its value, which may be secret.
  *

@@ -1,3 +1,5 @@
+import { defined } from '../../../core/defined.ts';
+
 /** stop.json: a deletion that was requested. It is durable: the wrapper keeps the grace although the worker may have died. */
 export interface StopRequest {
   /** When the first deletion was requested (ISO 8601). */
@@ -15,7 +17,7 @@ export interface StopRequest {
  */
 export function mergeStopRequest(present: StopRequest | undefined, gracePeriodSeconds: number, reason: string | undefined, nowMs: number): StopRequest | undefined {
   const deadline = new Date(nowMs + gracePeriodSeconds * 1000).toISOString();
-  if (present === undefined) return { at: new Date(nowMs).toISOString(), deadline, ...(reason !== undefined && { reason }) };
+  if (present === undefined) return defined({ at: new Date(nowMs).toISOString(), deadline, reason });
   return deadline < present.deadline ? { ...present, deadline } : undefined;
 }
 

@@ -1,29 +1,23 @@
+import { defined } from '../../../core/defined.ts';
 import type { PodRecord } from './podFolder.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 /** What a process pod looks like through the port. It has its node from the start: this machine. */
-export function podView({ spec, started, stop, exit }: PodRecord): PodView {
-  return {
+export function viewOfRecord({ spec, started, stop, exit }: PodRecord): PodView {
+  return defined({
     name: spec.name,
     uid: spec.uid,
     workflowId: spec.workflowId,
     scheduled: true,
     node: spec.node,
     createdAt: spec.createdAt,
-    ...(started && { startedAt: started.at }),
+    startedAt: started?.at,
     ended: exit !== undefined,
     gone: false,
     // The kernel does not tell a local process's parent why SIGKILL came: an OOM kill shows as 137 only.
-    ...(exit && {
-      exit: { code: exit.code, oomKilled: false, finishedAt: exit.finishedAt, ...(exit.message !== undefined && { message: exit.message }) },
-    }),
+    exit: exit && defined({ code: exit.code, oomKilled: false, finishedAt: exit.finishedAt, message: exit.message }),
     terminating: stop !== undefined,
-    ...(stop && { terminationDeadline: stop.deadline }),
-    ...(exit?.reason && { reason: exit.reason }),
-  };
-}
-
-/** The last view of a pod that does not exist any more. */
-export function goneView(last: PodView): PodView {
-  return { ...last, ended: true, gone: true };
+    terminationDeadline: stop?.deadline,
+    reason: exit?.reason,
+  });
 }

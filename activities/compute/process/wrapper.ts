@@ -8,19 +8,20 @@
  * Signals: SIGTERM means "look at stop.json", which is also looked at each second in case the signal was lost. SIGTERM
  * without a stop.json, or SIGINT, is the machine going down: the runner gets its SIGTERM and its grace, and the pod stays,
  * ended, for the workflow to see. If the wrapper itself is killed, the pod is lost: the next observer kills what is left of
- * it and removes it (lostPods.ts).
+ * it and removes it (observePods.ts).
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { access, mkdir, open, unlink } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { defined } from '../../../core/defined.ts';
 import { createFile, hasCode, readJson, replaceFile } from './atomicFile.ts';
 import { POD_FILE, removePod, ring, stateFoldersOf, type PodOwner, type ProcessPodSpec, type RunnerExit, type RunnerStarted } from './podFolder.ts';
 import { identify, killLeftovers, POD_UID_VARIABLE, sendSignal } from './processIdentity.ts';
 import { graceLeftMs, type StopRequest } from './stopRequest.ts';
 
-const LOOK_EVERY_MS = 1_000;
+const REREAD_EVERY_MS = 1_000;
 /** Between the exit file and the removal of a deleted pod: time for the watchers to read how it ended. */
 const LINGER_MS = 500;
 /** The longest delay that Node's timers take; a longer grace is looked at again then. */
@@ -35,7 +36,7 @@ let finished = false;
 let spec: ProcessPodSpec;
 
 /** Acts on stop.json: SIGTERM once, SIGKILL at the deadline, which may have been brought forward since the last look. */
-async function look(): Promise<void> {
+async function obeyStopRequest(): Promise<void> {
   if (finished) return;
   if (await folderGone()) {
     // Somebody removed the pod by force. Nobody waits for its end any more.
@@ -67,7 +68,7 @@ function armKill(group: number): void {
 }
 
 async function onSignal(): Promise<void> {
-  await look();
+  await obeyStopRequest();
   if (stop !== undefined || finished || (await readJson<StopRequest>(POD_FILE.stop)) !== undefined) return;
   // Nothing runs yet: the pod is lost, and was never started.
   if (child === undefined) process.exit(143);
@@ -105,7 +106,7 @@ function startRunner(env: NodeJS.ProcessEnv, log: number): { readonly pid?: numb
         resolve(signal === null ? { code: code ?? 1 } : { code: 128 + constants.signals[signal], message: `ended by ${signal}` });
       });
     });
-    return { ...(spawned.pid !== undefined && { pid: spawned.pid }), ended };
+    return { ...defined({ pid: spawned.pid }), ended };
   } catch (error) {
     // Node emits some failures of spawn(2), and throws the others (E2BIG, ENOEXEC).
     return { ended: Promise.resolve(notStarted(error)) };
@@ -127,14 +128,14 @@ async function run(): Promise<RunnerExit> {
   await unlink(POD_FILE.secretEnv).catch(ignoreMissing);
   await log.close();
   // A deletion requested while it started; and from now on each second. A look that fails must not cost a job: the next may not.
-  await look().catch(complain);
-  const looking = setInterval(() => void look().catch(complain), LOOK_EVERY_MS);
+  await obeyStopRequest().catch(complain);
+  const rereading = setInterval(() => void obeyStopRequest().catch(complain), REREAD_EVERY_MS);
   const { code, message } = await started.ended;
-  clearInterval(looking);
+  clearInterval(rereading);
   clearTimeout(killTimer);
   await killLeftovers(spec.uid).catch(complain);
   finished = true;
-  return { code, finishedAt: new Date().toISOString(), ...(message !== undefined && { message }), ...(shuttingDown && { reason: 'Shutdown' as const }) };
+  return defined({ code, finishedAt: new Date().toISOString(), message, reason: shuttingDown ? ('Shutdown' as const) : undefined });
 }
 
 /** Without this file nobody learns how the runner ended, so it is tried until it is written, as on a disk that is full for a while. */
@@ -146,7 +147,7 @@ async function writeExit(exit: RunnerExit): Promise<void> {
     } catch (error) {
       if (await folderGone()) process.exit(0);
       complain(error);
-      await delay(LOOK_EVERY_MS);
+      await delay(REREAD_EVERY_MS);
     }
   }
   await ring(folder);

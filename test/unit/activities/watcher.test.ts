@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { ShortWaits } from '../../../activities/heldBackAnswers.ts';
-import { startWatcher } from '../../../activities/watcher.ts';
+import { startWatcher } from '../../../activities/watcher/startWatcher.ts';
 import type { Logger, WaitCompleter } from '../../../activities/ports.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 import { until } from '../../support/until.ts';
@@ -161,6 +161,22 @@ test('tells them in their order, also when one takes long', async () => {
   // Everything that can be told by now has been.
   await new Promise((resolve) => setImmediate(resolve));
   arrive();
+  await watcher.idle();
+  expect(completer.states).toEqual(['busy', 'idle']);
+  await watcher.stop();
+});
+
+test('one that has to be told again keeps its place before the next', async () => {
+  const { compute, completer, watcher, name } = await world();
+  const tell = completer.signalPodState.bind(completer);
+  let failures = 1;
+  completer.signalPodState = async (workflowId, state) => {
+    if (failures-- > 0) throw new Error('no answer');
+    await tell(workflowId, state);
+  };
+  compute.start(name);
+  compute.startJob(name);
+  compute.endJob(name);
   await watcher.idle();
   expect(completer.states).toEqual(['busy', 'idle']);
   await watcher.stop();

@@ -69,7 +69,7 @@ describe('an answer of GitHub is classified by call, status, headers and message
     const result = classifyAnswer({ call: 'list', headers: {}, ...answer }, NOW);
     if (expected.retryAfterMs === NOT_SAID) {
       expect(result.kind).toBe(expected.kind);
-      expect(result).not.toHaveProperty('retryAfterMs');
+      expect(result.retryAfterMs).toBeUndefined();
     } else {
       expect(result).toMatchObject(expected);
     }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
-import { goneView, podView } from '../../activities/compute/kubernetes/viewOfPod.ts';
+import { goneView } from '../../activities/compute/goneView.ts';
+import { viewOfPod } from '../../activities/compute/kubernetes/viewOfPod.ts';
 import { isBusy } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
@@ -88,9 +89,9 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
   ['without a status', pod({ conditions: undefined }, { spec: { nodeName: undefined } }), { ended: false, scheduled: false }],
 ];
 
-describe('podView', () => {
+describe('viewOfPod', () => {
   test.each(CASES)('%s', (_, given, expected, absent = []) => {
-    const view = podView(given, NOW);
+    const view = viewOfPod(given, NOW);
     expect(view).toMatchObject({ name: 'runner-a-0123456789', namespace: 'ci', uid: 'u-1', workflowId: 'runner-a', ...expected });
     for (const key of absent) expect(view).not.toHaveProperty(key);
   });
@@ -105,7 +106,7 @@ describe('podView', () => {
     ['ended', probes, runnerIs(terminated(0), { started: false, ready: false }), false, false],
     ['no status yet', probes, {}, false, false],
   ])('online and busy: %s', (_, more, status, online, busy) => {
-    const view = podView(pod({ phase: 'Running', ...status }, more as { metadata?: Json }), NOW);
+    const view = viewOfPod(pod({ phase: 'Running', ...status }, more as { metadata?: Json }), NOW);
     expect([view.online, view.busy]).toEqual([online, busy]);
   });
 
@@ -113,35 +114,35 @@ describe('podView', () => {
   const probed = (kind: string, ready: boolean, more: Json = {}): V1Pod => pod({ phase: 'Running', ...runnerIs(running, { started: true, ready }) }, { metadata: { annotations: { 'holdfast.dev/probes': kind }, ...more } });
 
   test('a runner that stays not ready from its start has had a job for that long: 1.5 s make it sure', () => {
-    const first = podView(probed('runner', false), NOW);
+    const first = viewOfPod(probed('runner', false), NOW);
     expect([first.busy, first.busyFrom, isBusy(first, Date.parse(at(1)))]).toEqual([undefined, at(1.5), undefined]);
     // Another event of the pod does not begin anew.
-    const later = podView(probed('runner', false), at(1), first);
+    const later = viewOfPod(probed('runner', false), at(1), first);
     expect([later.busyFrom, isBusy(later, Date.parse(at(1.5)))]).toEqual([at(1.5), true]);
   });
 
   test('one that is told to go before that may never be asked: it does not tell', () => {
-    const first = podView(probed('runner', false), NOW);
-    const going = podView(probed('runner', false, { deletionTimestamp: at(30) }), at(1), first);
+    const first = viewOfPod(probed('runner', false), NOW);
+    const going = viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(1), first);
     expect(going).toMatchObject({ online: true });
-    const still = podView(probed('runner', false, { deletionTimestamp: at(30) }), at(2), going);
+    const still = viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(2), going);
     expect([isBusy(going, Date.parse(at(2))), isBusy(still, Date.parse(at(2)))]).toEqual([undefined, undefined]);
-    const busy = podView(probed('runner', false), at(1.6), first);
-    expect(isBusy(podView(probed('runner', false, { deletionTimestamp: at(30) }), at(2), busy), Date.parse(at(2)))).toBe(true);
+    const busy = viewOfPod(probed('runner', false), at(1.6), first);
+    expect(isBusy(viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(2), busy), Date.parse(at(2)))).toBe(true);
   });
 
   test('once it was seen ready, not ready is busy at once, and ready is idle again', () => {
-    const idle = podView(probed('runner', true), at(1), podView(probed('runner', false), NOW));
+    const idle = viewOfPod(probed('runner', true), at(1), viewOfPod(probed('runner', false), NOW));
     expect(idle).toMatchObject({ busy: false });
     expect(idle).not.toHaveProperty('busyFrom');
-    const busy = podView(probed('runner', false), at(2), idle);
+    const busy = viewOfPod(probed('runner', false), at(2), idle);
     expect(busy).toMatchObject({ busy: true });
-    expect(podView(probed('runner', true), at(3), busy)).toMatchObject({ busy: false });
+    expect(viewOfPod(probed('runner', true), at(3), busy)).toMatchObject({ busy: false });
   });
 
   test('a runner that takes one job only does not come back from it', () => {
-    const busy = podView(probed('one-job-runner', false), at(1), podView(probed('one-job-runner', true), NOW));
-    expect(podView(probed('one-job-runner', true), at(2), busy)).toMatchObject({ online: true, busy: true });
+    const busy = viewOfPod(probed('one-job-runner', false), at(1), viewOfPod(probed('one-job-runner', true), NOW));
+    expect(viewOfPod(probed('one-job-runner', true), at(2), busy)).toMatchObject({ online: true, busy: true });
   });
 
   test.each<[string, PodView['online'], boolean, boolean | undefined, boolean | undefined]>([
@@ -152,13 +153,13 @@ describe('podView', () => {
     ['not seen before: it does not tell', undefined, false, undefined, undefined],
   ])('a terminating pod has started up by the kubelet’s word alone: %s', (_, before, ready, online, busy) => {
     const terminating = probed('runner', ready, { deletionTimestamp: at(30) });
-    const previous = before === undefined ? undefined : { ...podView(probed('runner', true), NOW), online: before, busy: false };
-    const view = podView(terminating, at(1), previous);
+    const previous = before === undefined ? undefined : { ...viewOfPod(probed('runner', true), NOW), online: before, busy: false };
+    const view = viewOfPod(terminating, at(1), previous);
     expect([view.online, view.busy]).toEqual([online, busy]);
   });
 
   test('a plain command tells that it runs, and nothing of jobs', () => {
-    const view = podView(probed('command', false), NOW);
+    const view = viewOfPod(probed('command', false), NOW);
     expect(view.online).toBe(true);
     expect(isBusy(view, Date.parse(at(60)))).toBeUndefined();
   });
@@ -172,17 +173,17 @@ describe('podView', () => {
     ['somebody else\'s JSON', '{"exitCode":1}', { message: '{"exitCode":1}' }],
     ['plain text', 'out of disk', { message: 'out of disk' }],
   ])('the supervisor\'s record: %s', (_, message, more) => {
-    expect(podView(pod({ phase: 'Failed', ...recorded(message) }), NOW).exit).toEqual({ code: 143, oomKilled: false, finishedAt: expect.any(String), ...more });
+    expect(viewOfPod(pod({ phase: 'Failed', ...recorded(message) }), NOW).exit).toEqual({ code: 143, oomKilled: false, finishedAt: expect.any(String), ...more });
   });
 
   test('a problem keeps the time at which it was first seen, as long as it is of the same kind and pod', () => {
-    const pulling = podView(pod({ phase: 'Pending', ...runnerIs(waiting('ErrImagePull', 'a')) }), NOW);
+    const pulling = viewOfPod(pod({ phase: 'Pending', ...runnerIs(waiting('ErrImagePull', 'a')) }), NOW);
     const later = '2026-03-01T12:05:00Z';
     const backOff = pod({ phase: 'Pending', ...runnerIs(waiting('ImagePullBackOff', 'b')) });
-    expect(podView(backOff, later, pulling).problem).toEqual({ kind: 'image_pull', message: 'container runner: ImagePullBackOff: b', since: NOW });
-    expect(podView(backOff, later, { ...pulling, uid: 'u-0' }).problem?.since).toBe(later);
+    expect(viewOfPod(backOff, later, pulling).problem).toEqual({ kind: 'image_pull', message: 'container runner: ImagePullBackOff: b', since: NOW });
+    expect(viewOfPod(backOff, later, { ...pulling, uid: 'u-0' }).problem?.since).toBe(later);
     const config = pod({ phase: 'Pending', ...runnerIs(waiting('CreateContainerConfigError')) });
-    expect(podView(config, later, pulling).problem?.since).toBe(later);
+    expect(viewOfPod(config, later, pulling).problem?.since).toBe(later);
   });
 
   test('reads the same from Dates as from the JSON', () => {
@@ -193,11 +194,11 @@ describe('podView', () => {
     const end = typed.status!.containerStatuses![0]!.state!.terminated!;
     end.startedAt = new Date('2026-03-01T11:59:10Z');
     end.finishedAt = new Date('2026-03-01T11:59:50Z');
-    expect(podView(typed, NOW)).toEqual(podView(json, NOW));
+    expect(viewOfPod(typed, NOW)).toEqual(viewOfPod(json, NOW));
   });
 
   test('goneView', () => {
-    const last = podView(pod({ phase: 'Running', ...runnerIs(running) }), NOW);
+    const last = viewOfPod(pod({ phase: 'Running', ...runnerIs(running) }), NOW);
     expect(goneView(last)).toEqual({ ...last, gone: true, ended: true });
   });
 });

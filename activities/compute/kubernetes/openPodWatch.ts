@@ -16,21 +16,18 @@ export interface PodWatchOptions {
   /** The connection counts as dead when nothing came for so long. */
   readonly quietMs: number;
   readonly signal: AbortSignal;
-  /** The server has accepted the watch. */
-  readonly onOpen: () => void;
-  readonly onEvent: (event: PodWatchEvent) => void;
 }
 
 /**
- * Follows the watch until the server ends it, which it is asked to do a moment before `quietMs` is over. Two seconds before
- * that it sends a bookmark, so that the resource version of a quiet selector stays young (a "410 Gone" costs a new list):
+ * Opens a watch, which the server is asked to end a moment before `quietMs` is over. Two seconds before that it sends a bookmark, so that
+ * the resource version of a quiet selector stays young (a "410 Gone" costs a new list):
  * https://github.com/kubernetes/kubernetes/blob/v1.34.3/staging/src/k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime).
  *
- * @returns when the server ended the watch in good order
+ * @returns when the server has accepted it: its events, which end when the server ends the watch in good order
  * @throws ApiError with the code of an ERROR event (410: the resource version is too old) or of the answer; undici's errors for
  *   a lost or quiet connection
  */
-export async function watchPods(api: ApiServer, options: PodWatchOptions): Promise<void> {
+export async function openPodWatch(api: ApiServer, options: PodWatchOptions): Promise<AsyncIterable<PodWatchEvent>> {
   const stream = await api.open(
     {
       verb: 'watch',
@@ -47,14 +44,17 @@ export async function watchPods(api: ApiServer, options: PodWatchOptions): Promi
     },
     options.quietMs,
   );
-  options.onOpen();
+  return eventsOf(stream);
+}
+
+async function* eventsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<PodWatchEvent> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
   for await (const chunk of stream) {
     const lines = (rest + decoder.write(chunk)).split('\n');
     // The last line is whole only once its newline has come.
     rest = lines.pop() ?? '';
-    for (const line of lines) options.onEvent(parse(line));
+    for (const line of lines) yield parse(line);
   }
 }
 

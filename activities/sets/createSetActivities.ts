@@ -1,26 +1,21 @@
 /** What a set's workflow may ask of the world. */
-import { ApplicationFailure } from '@temporalio/common';
 import { cancellationSignal } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import { pMapSettled } from 'p-map';
+import { defined } from '../../core/defined.ts';
 import { runnerInput } from '../../core/domain/slots.ts';
 import { toFailure } from '../failures.ts';
 import { withHeartbeats } from '../heartbeats.ts';
-import type { ActivityPorts } from '../ports.ts';
+import { RunnerRefusedError, type ActivityPorts, type RunnerWorkflows } from '../ports.ts';
 import { admitSet } from './admitSet.ts';
-import { RunnerRefusedError, type RunnerWorkflows } from './runnersPort.ts';
 import { scheduleNow } from './schedules.ts';
 import type { CiJobs } from '../../core/domain/ciServer.ts';
 import type { SetActivities, Timed, StartRunnersInput, LookForJobsInput } from '../../core/calls/index.ts';
 
-/** What the activities of sets are built from, besides the ports of all. */
-export interface SetPorts {
-  /** Absent: this worker can run no set. */
-  readonly workflows?: RunnerWorkflows;
-}
-
 /** Requests to Temporal under way at once for one set. */
 const AT_ONCE = 10;
 
-export function createSetActivities(ports: ActivityPorts & SetPorts): SetActivities {
+export function createSetActivities(ports: ActivityPorts): SetActivities {
   const workflows = (): RunnerWorkflows => {
     if (ports.workflows === undefined) throw ApplicationFailure.nonRetryable('this worker was built without access to Temporal for sets (port `workflows`)', 'NoWorkflowsPort');
     return ports.workflows;
@@ -55,7 +50,7 @@ async function startRunners(workflows: RunnerWorkflows, { set, generation, ephem
   let why: string | undefined;
   await withHeartbeats(`${runners.length} runners to start`, async () =>
     await each(runners, async ({ workflowId, slot }) => {
-      const memo = { generation, ephemeral, ...(slot === undefined ? {} : { slot }) };
+      const memo = defined({ generation, ephemeral, slot });
       try {
         await workflows.start({ workflowId, set, input: runnerInput(template, set, slot), memo });
       } catch (error) {
@@ -65,7 +60,7 @@ async function startRunners(workflows: RunnerWorkflows, { set, generation, ephem
       }
     }),
   );
-  return { at: Date.now(), refused, ...(why === undefined ? {} : { why }) };
+  return defined({ at: Date.now(), refused, why });
 }
 
 async function lookForQueuedJobs({ ciServers }: ActivityPorts, workflows: RunnerWorkflows, { set, taskQueue, scope, credential, labels }: LookForJobsInput): Promise<CiJobs | null> {
@@ -78,12 +73,7 @@ async function lookForQueuedJobs({ ciServers }: ActivityPorts, workflows: Runner
   }
 }
 
-/** Runs all, some at a time; the first failure is thrown when nothing is under way any more. */
+/** Does all of it, some at a time: one that fails keeps no other from being done. @throws the first failure, when nothing is under way any more */
 async function each<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
-  const rest = items.values();
-  const worker = async (): Promise<void> => {
-    for (const item of rest) await run(item);
-  };
-  const results = await Promise.allSettled(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker));
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  for (const result of await pMapSettled(items, run, { concurrency: AT_ONCE })) if (result.status === 'rejected') throw result.reason;
 }

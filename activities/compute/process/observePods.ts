@@ -7,6 +7,9 @@ import { killLeftovers, signalProcess, startTimes } from './processIdentity.ts';
 /** Told of pods that were found lost. `wrapperLog` is what their wrapper complained about, often nothing. */
 export type LostPodListener = (pod: { name: string; uid: string; wrapperLog: string }) => void;
 
+/** Pods as they are now, by name: those that exist of these. */
+export type ObservePods = (names: readonly string[]) => Promise<Map<string, PodRecord>>;
+
 /**
  * Reads pods as they are now, and finishes what no living process will finish:
  *

@@ -1,0 +1,95 @@
+import type { V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
+import { ComputeError } from '../../ports.ts';
+import type { ApiServer } from './apiServer.ts';
+import { apiFailure, toComputeError } from './errors.ts';
+import { belongsTo } from './metadata.ts';
+import type { RunnerIdentity } from '../../../core/domain/pod.ts';
+
+type Resource = 'pods' | 'secrets' | 'persistentvolumeclaims';
+
+/** Where a worker's runners are. */
+export interface RunnerNamespaces {
+  /** Of requests that name none. */
+  readonly home: string;
+  /** Requests may name others. */
+  readonly all: boolean;
+}
+
+/** The objects of runners, read, made and deleted such that every step can be repeated. */
+export class ApiObjects {
+  readonly #api: ApiServer;
+  readonly #namespaces: RunnerNamespaces;
+
+  constructor(api: ApiServer, namespaces: RunnerNamespaces) {
+    this.#api = api;
+    this.#namespaces = namespaces;
+  }
+
+  /** Path of all pods that there can be. */
+  get allPods(): string {
+    return this.#namespaces.all ? '/api/v1/pods' : this.pathOf('pods', undefined);
+  }
+
+  /**
+   * Path of an object, or of its collection.
+   * @param namespace - `undefined`: the worker's own
+   * @throws ComputeError `invalid` for a namespace that this worker does not use
+   */
+  pathOf(resource: Resource, namespace: string | undefined, name?: string): string {
+    const collection = `/api/v1/namespaces/${encodeURIComponent(this.#place(namespace))}/${resource}`;
+    return name === undefined ? collection : `${collection}/${encodeURIComponent(name)}`;
+  }
+
+  /** `undefined`: 404. @throws ComputeError */
+  async get<T>(resource: Resource, namespace: string | undefined, name: string): Promise<T | undefined> {
+    try {
+      return await this.#api.call<T>({ verb: 'get', resource, path: this.pathOf(resource, namespace, name) });
+    } catch (error) {
+      if (apiFailure(error)?.status === 404) return undefined;
+      throw toComputeError(error, `get ${this.#describe(resource, namespace, name)}`);
+    }
+  }
+
+  /**
+   * Creates the object, or returns the one that an earlier try made. Between "it exists" and our look at it the old one may
+   * have gone: then it is created after all.
+   * @throws ComputeError; `invalid` also when the name is taken by somebody else's
+   */
+  async createOrGet<T extends V1Pod | V1Secret | V1PersistentVolumeClaim>(resource: Resource, namespace: string | undefined, object: T, identity: RunnerIdentity): Promise<T> {
+    const name = object.metadata?.name ?? '';
+    const what = this.#describe(resource, namespace, name);
+    for (let tries = 0; ; tries++) {
+      try {
+        // Strict: a misspelt field of a pod template is told, not dropped.
+        return await this.#api.call<T>({ verb: 'create', resource, path: this.pathOf(resource, namespace), query: { fieldValidation: 'Strict' }, body: object });
+      } catch (error) {
+        const failure = apiFailure(error);
+        if (failure?.status !== 409 || failure.reason !== 'AlreadyExists' || tries === 2) throw toComputeError(error, `create ${what}`);
+      }
+      const existing = await this.get<T>(resource, namespace, name);
+      if (existing === undefined) continue;
+      // What carries no name of an owner is meant to be shared: a claim that goes from runner to runner.
+      if (belongsTo(existing.metadata?.annotations, identity) || object.metadata?.annotations === undefined) return existing;
+      throw new ComputeError('invalid', `${what} exists and belongs to something else: delete it, or start the runner under another workflow id`);
+    }
+  }
+
+  /** Absent: fine. @throws ComputeError */
+  async delete(resource: Resource, namespace: string | undefined, name: string): Promise<void> {
+    try {
+      await this.#api.call({ verb: 'delete', resource, path: this.pathOf(resource, namespace, name) });
+    } catch (error) {
+      if (apiFailure(error)?.status !== 404) throw toComputeError(error, `delete ${this.#describe(resource, namespace, name)}`);
+    }
+  }
+
+  #describe(resource: Resource, namespace: string | undefined, name: string): string {
+    return `${resource} ${this.#place(namespace)}/${name}`;
+  }
+
+  #place(namespace: string | undefined): string {
+    const { home, all } = this.#namespaces;
+    if (namespace === undefined || namespace === home || all) return namespace ?? home;
+    throw new ComputeError('invalid', `Namespace "${namespace}": this worker makes and watches runners in "${home}" only; leave it out, or let the worker use all namespaces`);
+  }
+}

@@ -1,0 +1,26 @@
+import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import type { ApiObjects } from './apiObjects.ts';
+import type { ApiServer } from './apiServer.ts';
+import { apiFailure, toComputeError } from './errors.ts';
+import type { PodRef } from '../../../core/domain/pod.ts';
+
+/** Lines of a log to look at for its last bytes. */
+const TAIL_LINES = 2_000;
+
+/**
+ * The last bytes of the runner container's log; `undefined` when there is none, or none any more.
+ * @throws ComputeError
+ */
+export async function podLogTail(api: ApiServer, objects: ApiObjects, { name, namespace }: PodRef, maxBytes: number): Promise<string | undefined> {
+  try {
+    const text = await api.text({ verb: 'get', resource: 'pods/log', path: `${objects.pathOf('pods', namespace, name)}/log`, query: { container: RUNNER_CONTAINER, tailLines: TAIL_LINES } });
+    const bytes = Buffer.from(text);
+    if (bytes.length === 0) return undefined;
+    return bytes.length <= maxBytes ? text : bytes.subarray(bytes.length - maxBytes).toString('utf8');
+  } catch (error) {
+    const status = apiFailure(error)?.status;
+    // 400: the container has not started, or its log is gone with it.
+    if (status === 404 || status === 400) return undefined;
+    throw toComputeError(error, `read the log of pod ${name}`);
+  }
+}

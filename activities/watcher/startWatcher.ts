@@ -1,0 +1,106 @@
+/**
+ * The watcher: completes the waits that gave their slot back, when the world moves. Stateless (any watcher can complete any worker's
+ * wait, "not found" means that nobody waits), so several may run; and never the only source, because every wait looks live again.
+ */
+import { POD_CONDITIONS, isMet, type PodCondition } from '../../core/domain/podConditions.ts';
+import { deleteEarly } from '../earlyDeletion.ts';
+import type { ShortWaits } from '../heldBackAnswers.ts';
+import type { Compute, Logger, WaitCompleter } from '../ports.ts';
+import { TaskQueue } from '../taskQueue.ts';
+import { Completions } from './completions.ts';
+import { DueTimers } from './dueTimers.ts';
+import { StateAnnouncements, stateNews } from './stateAnnouncements.ts';
+import { vanishedPods } from './vanishedPods.ts';
+import type { PodView } from '../../core/domain/pod.ts';
+
+export interface WatcherOptions {
+  readonly compute: Compute;
+  readonly completer: WaitCompleter;
+  readonly logger: Logger;
+  /** Activities of this process that hold their answer back. */
+  readonly shortWaits?: ShortWaits;
+  /** Completions under way at once. @default 64 */
+  readonly concurrency?: number;
+  /** When to offer an answer again for which nobody waited, in ms after one another. @default 5 s, 30 s */
+  readonly againMs?: readonly number[];
+  /** Told of every completion, for metrics. */
+  readonly onCompletion?: (completed: boolean) => void;
+}
+
+export interface Watcher {
+  stop(): Promise<void>;
+  /** The shared watch is up to date. */
+  synced(): boolean;
+  /** Resolves when all that was seen so far has been handed on. */
+  idle(): Promise<void>;
+}
+
+/** A pod that has been online for longer than this is not announced again by a new watcher: its wait has looked live itself since. */
+const ANNOUNCE_ONLINE_MS = 15 * 60_000;
+
+/** Starts the one watcher of this process. */
+export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
+  const { compute, completer, logger, shortWaits, concurrency = 64, againMs = [5_000, 30_000] } = options;
+  const queue = new TaskQueue(concurrency, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
+  const timers = new DueTimers();
+  const states = new StateAnnouncements(queue, completer);
+  const completions = new Completions(queue, {
+    completer,
+    againMs,
+    async offered(completed, pod) {
+      options.onCompletion?.(completed);
+      if (completed) await deleteEarly(compute, logger, pod);
+    },
+  });
+
+  const tellState = (pod: PodView, state: 'busy' | 'idle' | undefined): void => {
+    if (state !== undefined) states.tell(pod, state);
+  };
+  const timeHasCome = (pod: PodView, seenMs: number): void => {
+    const nowMs = Date.now();
+    for (const condition of POD_CONDITIONS) if (isMet(condition, pod, nowMs) && !isMet(condition, pod, seenMs)) completions.offer(condition, pod);
+    tellState(pod, stateNews(pod, pod, nowMs));
+  };
+
+  shortWaits?.open(({ taskToken, podName, result }) => {
+    void queue.add(`answer that waited for ${podName}`, async () => {
+      if (!(await completer.answer(taskToken, result))) logger.warn({ pod: podName }, 'nobody waited for an answer that was held back: its activity had timed out, and is tried again');
+    });
+  });
+
+  const watch = await compute.watch({
+    changed(pod, previous) {
+      const nowMs = Date.now();
+      for (const condition of POD_CONDITIONS) {
+        // Told first: an answer that is held back takes the place of the wait's.
+        const answered = shortWaits?.changed(pod, condition) === true;
+        if (!answered && isNews(condition, pod, previous, nowMs)) completions.offer(condition, pod);
+      }
+      timers.set(pod, nowMs, () => timeHasCome(pod, nowMs));
+      tellState(pod, stateNews(pod, previous, nowMs));
+    },
+    relisted(pods) {
+      void queue.add('search for waits whose pod vanished', async () => {
+        for (const { condition, pod } of await vanishedPods(compute, completer, pods.values())) completions.offer(condition, pod);
+      });
+    },
+  });
+  return {
+    synced: () => watch.synced(),
+    idle: async () => await queue.idle(),
+    async stop() {
+      await watch.stop();
+      shortWaits?.close();
+      timers.stop();
+      completions.stop();
+      await queue.stop();
+    },
+  };
+}
+
+/** Has the condition come true with this change? */
+function isNews(condition: PodCondition, pod: PodView, previous: PodView | undefined, nowMs: number): boolean {
+  if (!isMet(condition, pod, nowMs)) return false;
+  if (previous !== undefined) return pod.uid !== previous.uid || !isMet(condition, previous, nowMs);
+  return condition !== 'online' || pod.ended || pod.startedAt === undefined || nowMs - Date.parse(pod.startedAt) <= ANNOUNCE_ONLINE_MS;
+}

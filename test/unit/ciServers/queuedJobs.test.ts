@@ -1,0 +1,28 @@
+import { expect, test } from '@jest/globals';
+import { QueuedJobs, type AskList } from '../../../activities/ciServers/github/queuedJobs.ts';
+
+const PAGE = 100;
+
+/** An organization with so many repositories, every second one of them archived; none has a run. */
+function organizationWith(repositories: number): { ask: AskList; pages: () => number } {
+  let pages = 0;
+  const ask: AskList = async (schema, { route, parameters }) => {
+    if (!route.endsWith('/repos')) return schema.parse({ total_count: 0, workflow_runs: [] });
+    pages++;
+    const from = (Number(parameters['page']) - 1) * PAGE;
+    return schema.parse(Array.from({ length: Math.min(PAGE, Math.max(0, repositories - from)) }, (_, index) => ({ full_name: `acme/r${from + index}`, archived: index % 2 === 1 })));
+  };
+  return { ask, pages: () => pages };
+}
+
+test.each([
+  ['none', 0, 1, true],
+  ['a page that is not full', 99, 1, true],
+  ['full pages, and that was all', 200, 3, true],
+  ['as many as are looked at', 399, 4, true],
+  ['more than are looked at, although those in use are few enough', 400, 4, false],
+])('repositories of an organization: %s', async (_what, repositories, pages, complete) => {
+  const organization = organizationWith(repositories);
+  expect(await new QueuedJobs(organization.ask, false).of({ kind: 'organization', name: 'acme' })).toEqual({ jobs: [], complete });
+  expect(organization.pages()).toBe(pages);
+});

@@ -1,0 +1,65 @@
+import { expect, test } from '@jest/globals';
+import { SingleFlight } from '../../../activities/ciServers/singleFlight.ts';
+
+/** Calls are numbered, and end when the test says so. */
+function world() {
+  const calls: PromiseWithResolvers<string>[] = [];
+  const flight = new SingleFlight(async () => {
+    const call = Promise.withResolvers<string>();
+    calls.push(call);
+    return await call.promise;
+  });
+  return { calls, flight };
+}
+const settled = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
+
+test('join: all share the call under way; the next after it is another', async () => {
+  const { calls, flight } = world();
+  const both = [flight.join(), flight.join()];
+  calls[0]?.resolve('first');
+  expect(await Promise.all(both)).toEqual(['first', 'first']);
+  const later = flight.join();
+  calls[1]?.resolve('second');
+  expect(await later).toBe('second');
+  expect(calls).toHaveLength(2);
+});
+
+test('next: who comes while one is under way shares the one after it, whatever becomes of that', async () => {
+  const { calls, flight } = world();
+  const first = flight.next();
+  const others = [flight.next(), flight.next()];
+  await settled();
+  expect(calls).toHaveLength(1);
+  calls[0]?.reject(new Error('lost'));
+  await expect(first).rejects.toThrow('lost');
+  await settled();
+  expect(calls).toHaveLength(2);
+  const third = flight.next();
+  calls[1]?.resolve('second');
+  expect(await Promise.all(others)).toEqual(['second', 'second']);
+  await settled();
+  calls[2]?.resolve('third');
+  expect(await third).toBe('third');
+});
+
+test('who is aborted waits no longer, and the call goes on for the others', async () => {
+  const { calls, flight } = world();
+  const controller = new AbortController();
+  const aborted = flight.join(controller.signal);
+  const other = flight.join();
+  controller.abort(new Error('cancelled'));
+  await expect(aborted).rejects.toThrow('cancelled');
+  calls[0]?.resolve('value');
+  expect(await other).toBe('value');
+  expect(calls).toHaveLength(1);
+});
+
+test('a failure is nobody’s for ever', async () => {
+  const { calls, flight } = world();
+  const failing = flight.join();
+  calls[0]?.reject(new Error('down'));
+  await expect(failing).rejects.toThrow('down');
+  const again = flight.join();
+  calls[1]?.resolve('up');
+  expect(await again).toBe('up');
+});
