@@ -5,7 +5,7 @@
  */
 import { parseDeregistrationInput, type DeregistrationSpec } from '../core/input/deregistration.ts';
 import { parseRunnerInput, type RunnerSpec } from '../core/input/runner.ts';
-import { podOf } from '../core/input/podRequest.ts';
+import { podOf } from '../core/domain/podRequest.ts';
 import type { InputError, Parsed } from '../core/input/fields.ts';
 import { runnerHash } from './compute/naming.ts';
 import { failure } from './failures.ts';

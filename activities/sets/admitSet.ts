@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { invalid } from '../admit.ts';
-import { podOf } from '../../core/input/podRequest.ts';
+import { podOf } from '../../core/domain/podRequest.ts';
 import { UnknownCredentialError, type ActivityPorts } from '../ports.ts';
 import { scheduleFault, scheduleNow } from './schedules.ts';
 import type { AdmittedSet } from '../../core/calls/index.ts';

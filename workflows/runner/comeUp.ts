@@ -7,7 +7,7 @@ import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { EndFacts } from './verdict.ts';
 import type { RunnerLife } from './life.ts';
-import { podOf } from '../../core/input/podRequest.ts';
+import { podOf } from '../../core/domain/podRequest.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
