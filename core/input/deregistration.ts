@@ -1,6 +1,5 @@
 /** Validation of the `deregistration` workflow's input. */
 import { z } from 'zod';
-import type { ReleaseInput } from '../calls/index.ts';
 import type { DeregistrationInput } from '../contract/index.ts';
 import { parseDuration } from '../domain/duration.ts';
 import { RUNNER_DEFAULTS } from './runnerDefaults.ts';
@@ -11,7 +10,7 @@ import type { Scope } from '../domain/ciServer.ts';
 export interface DeregistrationSpec {
   readonly scope: Scope;
   readonly credential: string;
-  readonly runner: ReleaseInput['runner'];
+  readonly runner: DeregistrationInput['runner'];
   readonly reason: string;
   readonly giveUpMs: number;
   readonly firstRetryMs: number;

@@ -1,18 +1,9 @@
 /** `holdfast runner …` and `holdfast run`: their options and help. */
 import { Option, type Command } from 'commander';
+import { withSession, type CommandContext } from './commandContext.ts';
 import { CliError, EXIT } from './exit.ts';
-import type { Output, Terminal } from './output.ts';
 import type { RunnerFlags } from './runnerFlags.ts';
 import type { Selection } from './selection.ts';
-import { withSession } from './withSession.ts';
-
-/** What the commands share. */
-export interface CommandContext {
-  readonly terminal: Terminal;
-  readonly output: Output;
-  /** Takes the status to exit with. */
-  readonly exit: (status: number) => void;
-}
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addRunnerCommands(program: Command, context: CommandContext): void {

@@ -1,8 +1,7 @@
 /** `holdfast set …`: its options and help. */
 import type { Command } from 'commander';
+import { withSession, type CommandContext } from './commandContext.ts';
 import { CliError } from './exit.ts';
-import type { CommandContext } from './runnerCommands.ts';
-import { withSession } from './withSession.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addSetCommands(program: Command, context: CommandContext): void {

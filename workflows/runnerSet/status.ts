@@ -1,5 +1,6 @@
 /** How people see a set: the `status` query, and the details in Temporal's UI. */
 import { formatDuration } from '../../core/domain/duration.ts';
+import { isoTime } from '../../core/domain/isoTime.ts';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
 import { planNow, type PlanNow } from './decision.ts';
 import { leastAndMost } from '../../core/domain/scale.ts';
@@ -36,7 +37,7 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
 function runnerStatus(runner: ReturnType<SetState['runners']['all']>[number], held: boolean): SetRunnerStatus {
   const { workflowId, runnerName, generation, state, startedAt, slot } = runner;
   const known = { ...(runnerName === undefined ? {} : { runnerName }), ...(slot === undefined ? {} : { slot }) };
-  return { workflowId, generation, state, held, startedAt: new Date(startedAt).toISOString(), ...known };
+  return { workflowId, generation, state, held, startedAt: isoTime(startedAt), ...known };
 }
 
 function whyNoneStarted({ facts }: SetState, { allowance }: PlanNow): string | undefined {
@@ -48,7 +49,7 @@ function whyNoneStarted({ facts }: SetState, { allowance }: PlanNow): string | u
 function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
   const { facts, jobs } = state;
   const { spec } = facts;
-  const until = (at: number): string => `until ${new Date(at).toISOString()}`;
+  const until = (at: number): string => `until ${isoTime(at)}`;
   const old = state.runners.all().filter(({ generation }) => generation !== spec.generation).length;
   const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
   const guardUntil = Math.max(0, ...facts.guards.map(([, endedAt]) => endedAt + spec.recreationGuardMs));
