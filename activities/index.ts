@@ -5,11 +5,11 @@ import type { ActivityPorts } from './ports.ts';
 import { lookUpRunner } from './lookUp.ts';
 import { findProvisioned, provision } from './provision.ts';
 import { release } from './release.ts';
-import { createSetActivities, type SetPorts } from './sets/index.ts';
+import { createSetActivities } from './sets/index.ts';
 import type { HoldfastActivities } from '../core/calls/index.ts';
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
-export function createActivities(ports: ActivityPorts & SetPorts): HoldfastActivities {
+export function createActivities(ports: ActivityPorts): HoldfastActivities {
   return {
     ...createSetActivities(ports),
     admitRunner: async (input) => admitRunner(ports, input),

@@ -4,9 +4,9 @@ import { ShortWaits } from '../activities/heldBackAnswers.ts';
 import { createActivities } from '../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
+import { defined } from '../core/defined.ts';
 import { workflowsFor, workflowsPath } from './workflowBundle.ts';
 import { Companions, isCompanion, type CiQueue } from './companions.ts';
-import { createRunnerWorkflows } from './temporalRunners.ts';
 
 export interface HoldfastPluginOptions {
   /** Runs the runners. */
@@ -70,7 +70,7 @@ export class HoldfastPlugin implements WorkerPlugin {
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     const { compute, ciServers, podLogs, timeoutPolicy } = this.#options;
-    const activities = createActivities({ compute, ciServers, workflows: createRunnerWorkflows(), shortWaits: this.#shortWaits, ...(podLogs && { podLogs }), ...(timeoutPolicy && { timeoutPolicy }) });
+    const activities = createActivities({ compute, ciServers, shortWaits: this.#shortWaits, ...defined({ podLogs, timeoutPolicy }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.

@@ -1,30 +1,15 @@
 /** What a set's workflow may ask of the world. */
-import { ApplicationFailure } from '@temporalio/common';
-import { cancellationSignal } from '@temporalio/activity';
-import { runnerInput } from '../../core/domain/slots.ts';
-import { toFailure } from '../failures.ts';
-import { withHeartbeats } from '../heartbeats.ts';
+import type { SetActivities } from '../../core/calls/index.ts';
 import type { ActivityPorts } from '../ports.ts';
 import { admitSet } from './admitSet.ts';
-import { RunnerRefusedError, type RunnerWorkflows } from './runnersPort.ts';
+import { drainRunners } from './drainRunners.ts';
+import { listRunners } from './listRunners.ts';
+import { lookForQueuedJobs } from './lookForQueuedJobs.ts';
 import { scheduleNow } from './schedules.ts';
-import type { CiJobs } from '../../core/domain/ciServer.ts';
-import type { SetActivities, Timed, StartRunnersInput, LookForJobsInput } from '../../core/calls/index.ts';
+import { startRunners } from './startRunners.ts';
 
-/** What the activities of sets are built from, besides the ports of all. */
-export interface SetPorts {
-  /** Absent: this worker can run no set. */
-  readonly workflows?: RunnerWorkflows;
-}
-
-/** Requests to Temporal under way at once for one set. */
-const AT_ONCE = 10;
-
-export function createSetActivities(ports: ActivityPorts & SetPorts): SetActivities {
-  const workflows = (): RunnerWorkflows => {
-    if (ports.workflows === undefined) throw ApplicationFailure.nonRetryable('this worker was built without access to Temporal for sets (port `workflows`)', 'NoWorkflowsPort');
-    return ports.workflows;
-  };
+/** Those about runners go to Temporal with the client of the Worker that runs them. */
+export function createSetActivities(ports: ActivityPorts): SetActivities {
   return {
     admitSet: async (input) => admitSet(ports, input),
     clock: async () => ({ at: Date.now() }),
@@ -32,58 +17,9 @@ export function createSetActivities(ports: ActivityPorts & SetPorts): SetActivit
       const at = Date.now();
       return { at, schedule: scheduleNow(schedules, at) };
     },
-    startRunners: (input) => startRunners(workflows(), input),
-    drainRunners: async ({ runners }) => {
-      const gone: string[] = [];
-      await withHeartbeats(`${runners.length} runners to drain`, async () =>
-        await each(runners, async ({ workflowId, why }) => {
-          if ((await workflows().drain(workflowId, why)) === 'gone') gone.push(workflowId);
-        }),
-      );
-      return { at: Date.now(), gone };
-    },
-    listRunners: async ({ set }) => {
-      const runners = await withHeartbeats('list of runners', async () => await workflows().list(set));
-      return { at: Date.now(), runners };
-    },
-    lookForQueuedJobs: (input) => lookForQueuedJobs(ports, workflows(), input),
+    startRunners,
+    drainRunners,
+    listRunners,
+    lookForQueuedJobs: (input) => lookForQueuedJobs(ports, input),
   };
-}
-
-async function startRunners(workflows: RunnerWorkflows, { set, generation, ephemeral, template, runners }: StartRunnersInput): Promise<Timed & { refused: string[]; why?: string }> {
-  const refused: string[] = [];
-  let why: string | undefined;
-  await withHeartbeats(`${runners.length} runners to start`, async () =>
-    await each(runners, async ({ workflowId, slot }) => {
-      const memo = { generation, ephemeral, ...(slot === undefined ? {} : { slot }) };
-      try {
-        await workflows.start({ workflowId, set, input: runnerInput(template, set, slot), memo });
-      } catch (error) {
-        if (!(error instanceof RunnerRefusedError)) throw error;
-        refused.push(workflowId);
-        why = error.message;
-      }
-    }),
-  );
-  return { at: Date.now(), refused, ...(why === undefined ? {} : { why }) };
-}
-
-async function lookForQueuedJobs({ ciServers }: ActivityPorts, workflows: RunnerWorkflows, { set, taskQueue, scope, credential, labels }: LookForJobsInput): Promise<CiJobs | null> {
-  try {
-    const seen = await withHeartbeats('list of queued jobs', async () => await ciServers.get(credential).queuedJobs?.(scope, labels, cancellationSignal()));
-    if (seen === undefined) return null;
-    return { ...seen, jobs: await workflows.jobsOf({ set, taskQueue, scope }, seen.jobs) };
-  } catch (error) {
-    throw toFailure(error, { credentialsRetryMs: 60_000 }, false);
-  }
-}
-
-/** Runs all, some at a time; the first failure is thrown when nothing is under way any more. */
-async function each<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
-  const rest = items.values();
-  const worker = async (): Promise<void> => {
-    for (const item of rest) await run(item);
-  };
-  const results = await Promise.allSettled(Array.from({ length: Math.min(AT_ONCE, items.length) }, worker));
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
