@@ -76,7 +76,7 @@ export class HoldfastPlugin implements WorkerPlugin {
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.
     if (!options.connection) this.#ownConnection = await NativeConnection.connect();
     const connection = options.connection ?? this.#ownConnection;
-    this.#workerOptions = { ...options, ...(connection && { connection }), activities };
+    this.#workerOptions = { ...options, ...defined({ connection }), activities };
     return { ...this.#workerOptions, activities: { ...options.activities, ...activities }, ...(await workflowsFor(options)) };
   }
 

@@ -1,6 +1,7 @@
 /** Can runners be made where the settings say? */
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import type { KubeConfigSource } from '../../activities/compute/kubernetes/kubeConfig.ts';
+import { defined } from '../../core/defined.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 
@@ -12,7 +13,7 @@ export async function checkCompute({ compute }: HoldfastConfig): Promise<Finding
 
 /** The settings of the worker in the words of the Kubernetes adapter. */
 export function kubeConfigSource({ kubeconfig, context }: ComputeConfig<'kubernetes'>): KubeConfigSource {
-  return { ...(kubeconfig !== undefined && { path: kubeconfig }), ...(context !== undefined && { context }) };
+  return defined({ path: kubeconfig, context });
 }
 
 async function checkCluster(compute: ComputeConfig<'kubernetes'>): Promise<Finding[]> {

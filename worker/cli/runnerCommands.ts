@@ -1,5 +1,6 @@
 /** `holdfast runner …` and `holdfast run`: their options and help. */
 import { Option, type Command } from 'commander';
+import { defined } from '../../core/defined.ts';
 import { withSession, type CommandContext } from './commandContext.ts';
 import { CliError, EXIT } from './exit.ts';
 import type { RunnerFlags } from './runnerFlags.ts';
@@ -29,7 +30,7 @@ function addStart(runner: Command, context: CommandContext): void {
       await withSession(command, context, async (session) => {
         const started = await startRunner(session, plan);
         const ui = session.link(started.workflowId, started.runId);
-        context.output.result({ id: started.workflowId, runId: started.runId, ...(ui === undefined ? {} : { ui }) }, [started.workflowId, ...(ui === undefined ? [] : [ui])]);
+        context.output.result({ id: started.workflowId, runId: started.runId, ...defined({ ui }) }, [started.workflowId, ...(ui === undefined ? [] : [ui])]);
       });
     });
 }
@@ -80,7 +81,7 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
       }
       const { stopRunners } = await import('./stopRunners.ts');
       await withSession(command, context, async (session) => {
-        context.exit(await stopRunners(session, context.output, { ...(id === undefined ? {} : { id }), selection: flags }, { ...flags, action, mode: action === 'drain' ? 'drain' : (flags.mode ?? 'stop') }));
+        context.exit(await stopRunners(session, context.output, { ...defined({ id }), selection: flags }, { ...flags, action, mode: action === 'drain' ? 'drain' : (flags.mode ?? 'stop') }));
       });
     });
 }
