@@ -6,16 +6,7 @@ import { startWatcher, type Watcher } from '../activities/watcher.ts';
 import { ciTaskQueue } from '../core/contract/index.ts';
 import { defined } from '../core/defined.ts';
 import { createCompleter } from './completer.ts';
-
-/** A CI server's credential, as far as its task queue is concerned. */
-export interface CiQueue {
-  /** Name of the credential. */
-  readonly credential: string;
-  /** Activities a second that the Temporal server hands out over all workers; absent: no limit. Set the same on every worker. */
-  readonly maxPerSecond?: number;
-  /** Activities at once in this process. @default 90 (GitHub refuses more than 100 concurrent requests) */
-  readonly concurrency?: number;
-}
+import type { CiQueue } from './settings/ciQueues.ts';
 
 export interface CompanionsOptions {
   readonly compute: Compute;

@@ -6,7 +6,8 @@ import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import { defined } from '../core/defined.ts';
 import { workflowsFor, workflowsPath } from './workflowBundle.ts';
-import { Companions, isCompanion, type CiQueue } from './companions.ts';
+import { Companions, isCompanion } from './companions.ts';
+import type { CiQueue } from './settings/ciQueues.ts';
 
 export interface HoldfastPluginOptions {
   /** Runs the runners. */

@@ -41,6 +41,8 @@ const FORBIDDEN: readonly Case[] = [
   ...forbidden('activities/sets/a.ts', 'activities/ imports core/', imports('../../workflows/x.ts', '../../worker/x.ts', '../../supervisor/x.ts', '../../tools/lab/x.ts', '../../demo/x.ts', '../../test/x.ts')),
   ...forbidden('worker/cli/a.ts', 'worker/ bundles workflows/', imports('../../workflows/x.ts')),
   ...forbidden('worker/cli/a.ts', 'worker/ imports core/ and activities/', imports('../../supervisor/x.ts', '../../tools/lab/x.ts', '../../demo/x.ts', '../../test/x.ts')),
+  ...forbidden('worker/settings/a.ts', 'worker/settings/ is read by the rest', imports('../x.ts', '../demand/x.ts')),
+  ...forbidden('worker/settings/a.ts', 'worker/ imports core/ and activities/', imports('../../test/x.ts')),
   ...forbidden('supervisor/a.ts', 'supervisor/ runs alone', imports('../core/x.ts', '../worker/x.ts', '../tools/lab/x.ts')),
   ...forbidden('tools/simulator/runner/a.ts', 'tools/simulator/ stands in for GitHub', imports('../../../core/x.ts', '../../../activities/x.ts', '../../../worker/x.ts', '../../lab/x.ts', '../../../test/x.ts')),
   ...forbidden('tools/lab/a.ts', 'tools/lab/ brings up', imports('../../core/domain/x.ts', '../../activities/x.ts', '../../worker/x.ts', '../../supervisor/x.ts', '../simulator/x.ts')),
