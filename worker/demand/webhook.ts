@@ -129,8 +129,8 @@ class Receiver {
 
   /** What was not accepted is forgotten, so that its repetition is tried. */
   async #passOnce(key: string, pass: () => Promise<Answer>): Promise<Answer> {
-    const known = await this.#passed.get(key);
-    if (known !== undefined) return known === ACCEPTED ? REPEATED : known;
+    const known = this.#passed.get(key);
+    if (known !== undefined) return (await known) === ACCEPTED ? REPEATED : await known;
     const passing = pass();
     this.#passed.set(key, passing);
     const answer = await passing;

@@ -46,6 +46,12 @@ describe('repeated deliveries', () => {
     expect(signals).toBe(2);
   });
 
+  test('that come together are passed on once', async () => {
+    expect(await Promise.all([deliver('a'), deliver('a'), deliver('a')])).toEqual([202, 202, 202]);
+    expect(outcomes).toEqual(['accepted', 'repeated', 'repeated']);
+    expect(signals).toBe(1);
+  });
+
   test.each([
     ['accepted', (sent: PromiseWithResolvers<void>) => sent.resolve(), 202, ['ping', 'accepted', 'repeated']],
     ['failed', (sent: PromiseWithResolvers<void>) => sent.reject(new Error('down')), 503, ['ping', 'temporal_unavailable', 'temporal_unavailable']],
