@@ -5,7 +5,7 @@ import type { ActivityPorts } from './ports.ts';
 import { lookUpRunner } from './lookUp.ts';
 import { findProvisioned, provision } from './provision.ts';
 import { release } from './release.ts';
-import { createSetActivities } from './sets/index.ts';
+import { createSetActivities } from './sets/createSetActivities.ts';
 import type { HoldfastActivities } from '../core/calls/index.ts';
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
