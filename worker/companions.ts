@@ -4,17 +4,9 @@ import type { ShortWaits } from '../activities/heldBackAnswers.ts';
 import type { Compute, Logger } from '../activities/ports.ts';
 import { startWatcher, type Watcher } from '../activities/watcher/startWatcher.ts';
 import { ciTaskQueue } from '../core/contract/index.ts';
+import { defined } from '../core/defined.ts';
 import { createCompleter } from './completer.ts';
-
-/** A CI server's credential, as far as its task queue is concerned. */
-export interface CiQueue {
-  /** Name of the credential. */
-  readonly credential: string;
-  /** Activities a second that the Temporal server hands out over all workers; absent: no limit. Set the same on every worker. */
-  readonly maxPerSecond?: number;
-  /** Activities at once in this process. @default 90 (GitHub refuses more than 100 concurrent requests) */
-  readonly concurrency?: number;
-}
+import type { CiQueue } from './settings/ciQueues.ts';
 
 export interface CompanionsOptions {
   readonly compute: Compute;
@@ -90,7 +82,7 @@ export class Companions {
     const { client } = main;
     if (!client) throw new Error('the Worker has no connection to Temporal');
     const completer = createCompleter({ client, taskQueue: workerOptions.taskQueue });
-    const starting = startWatcher({ compute, completer, shortWaits, logger, ...(onCompletion && { onCompletion }) });
+    const starting = startWatcher({ compute, completer, shortWaits, logger, ...defined({ onCompletion }) });
     const { signal } = this.#stopping;
     void starting.then(async (watcher) => (signal.aborted ? await watcher.stop() : undefined)).catch(() => undefined);
     // A cluster that does not answer must not keep the worker from stopping.
@@ -109,19 +101,14 @@ export class Companions {
     const { shutdownGraceTime, shutdownForceTime } = this.#options.workerOptions;
     const inherited = { connection, namespace, identity, dataConverter, interceptors, activities, workerDeploymentOptions, shutdownGraceTime, shutdownForceTime };
     const options: WorkerOptions = {
-      ...withoutUndefined(inherited),
+      ...defined(inherited),
       taskQueue: ciTaskQueue(taskQueue, queue.credential),
       maxConcurrentActivityTaskExecutions: queue.concurrency ?? 90,
       // Not autoscaling: that gives polls up while the lane is held back, and each of the queue's partitions has a quarter of the pace,
       // used only while it is polled. Measured with 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
       maxConcurrentActivityTaskPolls: 10,
-      ...(queue.maxPerSecond !== undefined && { maxTaskQueueActivitiesPerSecond: queue.maxPerSecond }),
+      ...defined({ maxTaskQueueActivitiesPerSecond: queue.maxPerSecond }),
     };
     return Object.assign(options, { [COMPANION]: true });
   }
-}
-
-/** `exactOptionalPropertyTypes`: an option that is not set must be absent. */
-function withoutUndefined<T extends object>(object: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }

@@ -3,7 +3,7 @@ import { ActivityNotFoundError, WorkflowNotFoundError, type Client } from '@temp
 import type { WaitCompleter } from '../activities/ports.ts';
 import { podStateSignal } from '../core/contract/index.ts';
 import { parseWaitActivityId } from '../core/domain/podConditions.ts';
-import { runningRunners } from './visibility.ts';
+import { runningRunners } from '../core/domain/visibility.ts';
 
 /** `describe` calls under way at once while looking for waits that a dead worker left behind. */
 const DESCRIBE_CONCURRENCY = 32;

@@ -1,12 +1,12 @@
 /** Builds, from the configuration, what the activities work with. */
+import type { Logger } from 'pino';
 import { createCiServers } from '../activities/ciServers/index.ts';
 import { createProcessCompute } from '../activities/compute/process/processCompute.ts';
 import type { CiServers, Compute, PodLogs } from '../activities/ports.ts';
-import type { Logger } from 'pino';
-import { ciQueuesOf } from './settings/ciQueues.ts';
-import { kubeConfigSource } from './checks/computeCheck.ts';
-import type { CiQueue } from './companions.ts';
+import { defined } from '../core/defined.ts';
+import { ciQueuesOf, type CiQueue } from './settings/ciQueues.ts';
 import type { HoldfastConfig } from './settings/config.ts';
+import { kubeConfigSource } from './settings/kubeConfigSource.ts';
 import type { Metrics } from './metrics.ts';
 import { createPodLogs } from './podLogs.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
@@ -42,7 +42,7 @@ export async function createPorts(config: HoldfastConfig, { logger, metrics }: P
 
 async function createCompute({ compute, installation }: HoldfastConfig, logger: Logger, metrics: Metrics): Promise<{ compute: Compute; close?: () => Promise<void> }> {
   if (compute.kind === 'process') {
-    return { compute: createProcessCompute({ stateDir: compute.stateDir, logger, ...(compute.command && { command: compute.command }) }) };
+    return { compute: createProcessCompute({ stateDir: compute.stateDir, logger, ...defined({ command: compute.command }) }) };
   }
   // Loaded where it is needed: the Kubernetes client takes most of a second.
   const [{ createKubernetesCompute }, { loadKubeConfig }] = await Promise.all([
@@ -51,10 +51,10 @@ async function createCompute({ compute, installation }: HoldfastConfig, logger: 
   ]);
   const kubernetes = createKubernetesCompute({
     kubeConfig: loadKubeConfig(kubeConfigSource(compute)),
-    ...(compute.namespace !== undefined && { namespace: compute.namespace }),
+    ...defined({ namespace: compute.namespace }),
     allNamespaces: compute.allNamespaces,
     installation,
-    pod: { image: compute.image, ...(compute.command && { command: compute.command }), ...(compute.supervisorImage !== undefined && { supervisor: { image: compute.supervisorImage } }) },
+    pod: { image: compute.image, ...defined({ command: compute.command }), ...(compute.supervisorImage !== undefined && { supervisor: { image: compute.supervisorImage } }) },
     logger,
     onRequest: metrics.kubernetesRequest,
   });

@@ -4,9 +4,10 @@ import { ShortWaits } from '../activities/heldBackAnswers.ts';
 import { createActivities } from '../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
+import { defined } from '../core/defined.ts';
 import { workflowsFor, workflowsPath } from './workflowBundle.ts';
-import { Companions, isCompanion, type CiQueue } from './companions.ts';
-import { createRunnerWorkflows } from './temporalRunners.ts';
+import { Companions, isCompanion } from './companions.ts';
+import type { CiQueue } from './settings/ciQueues.ts';
 
 export interface HoldfastPluginOptions {
   /** Runs the runners. */
@@ -73,13 +74,13 @@ export class HoldfastPlugin implements WorkerPlugin {
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     const { compute, ciServers, podLogs, timeoutPolicy } = this.#options;
-    const activities = createActivities({ compute, ciServers, workflows: createRunnerWorkflows(), shortWaits: this.#shortWaits, ...(podLogs && { podLogs }), ...(timeoutPolicy && { timeoutPolicy }) });
+    const activities = createActivities({ compute, ciServers, shortWaits: this.#shortWaits, ...defined({ podLogs, timeoutPolicy }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.
     if (!options.connection) this.#ownConnection = await NativeConnection.connect();
     const connection = options.connection ?? this.#ownConnection;
-    this.#workerOptions = { ...options, ...(connection && { connection }), activities };
+    this.#workerOptions = { ...options, ...defined({ connection }), activities };
     return { ...this.#workerOptions, activities: { ...options.activities, ...activities }, ...(await workflowsFor(options)) };
   }
 

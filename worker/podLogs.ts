@@ -3,14 +3,9 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { PodLogs } from '../activities/ports.ts';
+import type { HoldfastConfig } from './settings/config.ts';
 
-export interface PodLogSettings {
-  /** `log`: the worker's own log; else a folder. */
-  readonly to: 'log' | { readonly folder: string };
-  readonly maxBytes: number;
-}
-
-export function createPodLogs({ to, maxBytes }: PodLogSettings, logger: Logger): PodLogs {
+export function createPodLogs({ to, maxBytes }: NonNullable<HoldfastConfig['podLogs']>, logger: Logger): PodLogs {
   return {
     maxBytes,
     async keep(of, text) {

@@ -11,8 +11,8 @@ import { EXIT_STATUS } from './exitStatus.ts';
 import { createHttpServer } from './httpServer.ts';
 import { registerSetMetrics } from './demand/setMetrics.ts';
 import { startRedelivery } from './demand/redelivery.ts';
-import { DemandSets } from './demand/coveringSets.ts';
-import { DemandStatuses } from './demand/setStatuses.ts';
+import { CoveringSets } from './demand/coveringSets.ts';
+import { SetStatuses } from './demand/setStatuses.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { HoldfastPlugin } from './plugin.ts';
@@ -117,8 +117,8 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
     if (!temporal) throw new Error('not connected to Temporal yet');
     return temporal;
   };
-  const sets = new DemandSets({ client, taskQueue: config.taskQueue, logger });
-  const statuses = new DemandStatuses(sets, logger);
+  const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
+  const statuses = new SetStatuses(sets, logger);
   registerSetMetrics(metrics.registry, async () => (temporal ? await statuses.now() : []));
   if (config.webhookSecrets) {
     await registerWebhook(http, { client, secrets: config.webhookSecrets, taskQueue: config.taskQueue, sets, logger, onDelivery: metrics.webhook, onJob: metrics.job });

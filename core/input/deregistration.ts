@@ -1,6 +1,5 @@
 /** The `deregistration` workflow's input: from what people write, or a runner's life hands on, to a {@link DeregistrationSpec}. */
 import { z } from 'zod';
-import type { RemoveRegistrationInput } from '../calls/index.ts';
 import { DEREGISTRATION_PATIENCE, type DeregistrationInput } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
@@ -10,7 +9,7 @@ import { credentialName, DEFAULT_CREDENTIAL, durationFields, scopeErrors, scopeF
 export interface DeregistrationSpec extends Milliseconds<typeof DEREGISTRATION_PATIENCE> {
   readonly scope: Scope;
   readonly credential: string;
-  readonly runner: RemoveRegistrationInput['runner'];
+  readonly runner: DeregistrationInput['runner'];
   readonly reason: string;
 }
 

@@ -9,7 +9,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { fastify } from 'fastify';
 import { pino } from 'pino';
 import { down, kill, start, up } from '../../tools/lab/lab.ts';
-import { DemandSets } from '../../worker/demand/coveringSets.ts';
+import { CoveringSets } from '../../worker/demand/coveringSets.ts';
 import { WEBHOOK_PATH, registerWebhook } from '../../worker/demand/webhook.ts';
 import { queued, startToldSet } from '../support/demandSets.ts';
 import { describeIf } from '../support/lab.ts';
@@ -33,7 +33,7 @@ await describeIf('the webhook while Temporal is killed', prepare, { temporal: tr
     const taskQueue = `test-${randomUUID().slice(0, 8)}`;
     const ports = { client: () => new Client({ connection }), taskQueue, logger: pino({ level: 'silent' }) };
     const server = fastify();
-    await registerWebhook(server, { ...ports, sets: new DemandSets(ports), secrets: () => [SECRET], deadlineMs: 1_000 });
+    await registerWebhook(server, { ...ports, sets: new CoveringSets(ports), secrets: () => [SECRET], deadlineMs: 1_000 });
     const set = await startToldSet(ports.client(), taskQueue, `set-${taskQueue}`, { labels: ['linux'], scope: 'acme', scopeKind: 'organization' });
 
     const accepted = new Set<number>();

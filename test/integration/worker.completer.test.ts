@@ -7,7 +7,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import type { WaitCompleter } from '../../activities/ports.ts';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createCompleter } from '../../worker/completer.ts';
-import { createRunnerWorkflows } from '../../worker/temporalRunners.ts';
+import { drainRunners } from '../../activities/sets/drainRunners.ts';
 import { RUNNER_WORKFLOW } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
@@ -89,7 +89,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
   test('a drain that the SDK refuses for want of a handler is no refusal by the runner: it goes as a signal', async () => {
     const handle = await waitingRunner();
     const environment = new MockActivityEnvironment({}, { client });
-    expect(await environment.run(async () => await createRunnerWorkflows().drain(handle.workflowId, 'an old template'))).toBe('draining');
+    expect(await environment.run(async () => await drainRunners({ runners: [{ workflowId: handle.workflowId, why: 'an old template' }] }))).toMatchObject({ gone: [] });
     const { events } = await handle.fetchHistory();
     expect(events?.map((event) => event.workflowExecutionSignaledEventAttributes?.signalName).filter((name) => name !== undefined)).toEqual(['cancel']);
     await handle.terminate();

@@ -7,7 +7,7 @@ import { createCiServers, parseCredentials, type Credentials } from '../../activ
 import type { CiServers } from '../../activities/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { startRedelivery } from '../../worker/demand/redelivery.ts';
-import { DemandSets } from '../../worker/demand/coveringSets.ts';
+import { CoveringSets } from '../../worker/demand/coveringSets.ts';
 import { WEBHOOK_PATH, registerWebhook } from '../../worker/demand/webhook.ts';
 import { startToldSet, type ToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -56,7 +56,7 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
   async function receiver(port = 0): Promise<{ server: FastifyInstance; url: string }> {
     const server = fastify();
     const ports = { client: () => new Client({ connection }), taskQueue, logger };
-    await registerWebhook(server, { ...ports, sets: new DemandSets(ports), secrets: () => [SECRET] });
+    await registerWebhook(server, { ...ports, sets: new CoveringSets(ports), secrets: () => [SECRET] });
     servers.push(server);
     return { server, url: await server.listen({ host: '127.0.0.1', port }) };
   }

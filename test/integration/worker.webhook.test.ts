@@ -10,8 +10,8 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { ScopeKind } from '../../core/contract/index.ts';
 import { registerSetMetrics } from '../../worker/demand/setMetrics.ts';
-import { DemandSets } from '../../worker/demand/coveringSets.ts';
-import { DemandStatuses } from '../../worker/demand/setStatuses.ts';
+import { CoveringSets } from '../../worker/demand/coveringSets.ts';
+import { SetStatuses } from '../../worker/demand/setStatuses.ts';
 import { WEBHOOK_PATH, registerWebhook, type WebhookOptions } from '../../worker/demand/webhook.ts';
 import { AT, queued, run, startToldRunner, startToldSet, statusOf, type ToldRunner, type ToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -48,7 +48,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     const ports = { client: () => client(), taskQueue, logger };
     await registerWebhook(one, {
       ...ports,
-      sets: new DemandSets(ports),
+      sets: new CoveringSets(ports),
       secrets: () => secrets(),
       onDelivery: (outcome) => outcomes.push(outcome),
       onJob: (set, { event }) => jobs.push(`${set} ${event.action}`),
@@ -136,26 +136,26 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     await worker.runUntil(async () => {
       await until('the set to answer', async () => (await deliver({ body: queued(1, ['asked']) })).statusCode === 202);
       expect((await deliver({ body: queued(2, ['elsewhere']) })).statusCode).toBe(204);
-      await until('the gauge', async () => (await scrape(new DemandSets({ client, taskQueue, logger }))).includes('holdfast_set_queued_jobs{set="asked",scope="acme"} 1'));
+      await until('the gauge', async () => (await scrape(new CoveringSets({ client, taskQueue, logger }))).includes('holdfast_set_queued_jobs{set="asked",scope="acme"} 1'));
     });
     await native.close();
     expect(outcomes.at(-1)).toBe('not_ours');
   });
 
-  async function scrape(sets: DemandSets): Promise<string> {
+  async function scrape(sets: CoveringSets): Promise<string> {
     const registry = new Registry();
-    const statuses = new DemandStatuses(sets, logger);
+    const statuses = new SetStatuses(sets, logger);
     registerSetMetrics(registry, async () => await statuses.now());
     return await registry.metrics();
   }
 
   test('a scrape never fails for the sets: not without a worker, not without Temporal', async () => {
     await ownSet('silent', ['linux']);
-    expect(await scrape(new DemandSets({ client, taskQueue, logger }))).not.toContain('set="silent');
+    expect(await scrape(new CoveringSets({ client, taskQueue, logger }))).not.toContain('set="silent');
     const nobody = (): Client => {
       throw new Error('not connected to Temporal yet');
     };
-    expect(await scrape(new DemandSets({ client: nobody, taskQueue, logger }))).toContain('# TYPE holdfast_set_desired_runners gauge');
+    expect(await scrape(new CoveringSets({ client: nobody, taskQueue, logger }))).toContain('# TYPE holdfast_set_desired_runners gauge');
   });
 
   test('a delivery that is repeated is accepted and not passed on; the same id with another body is another', async () => {
@@ -263,7 +263,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
 
   test('more at once than is good are asked to come again', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const busy = await replica({ maxInFlight: 2, secrets: () => [SECRET], sets: { list: async () => (await promise, { sets: [], unknown: [] }) } as unknown as DemandSets });
+    const busy = await replica({ maxInFlight: 2, secrets: () => [SECRET], sets: { choose: async () => (await promise, { chosen: undefined, running: new Set() }) } as unknown as CoveringSets });
     const first = [1, 2].map(async (id) => await deliver({ body: queued(id, ['linux']), to: busy }));
     await until('a refusal', async () => (await deliver({ body: queued(3, ['linux']), to: busy })).statusCode === 503);
     expect(outcomes).toContain('overloaded');

@@ -1,10 +1,12 @@
 import { expect } from '@jest/globals';
 import type { V1Pod } from '@kubernetes/client-node';
-import type { WorkflowHandle } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import type { RecordedRequest, SimulatedJob, SimulatedRegistration } from '../../tools/simulator/types.ts';
+import type { Simulator } from '../../tools/simulator/simulator.ts';
 import { statusQuery, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
-import type { ClusterWorld } from './clusterWorld.ts';
+import type { NamespaceRecorder } from './namespaceRecorder.ts';
+import type { TestNamespace } from './pods.ts';
 import { until } from './until.ts';
 
 /** Waits short enough for a test on real pods; production's are pinned by a table of their own. */
@@ -17,14 +19,22 @@ export function countingJob(seconds: number): string {
   return `trap 'echo interrupted; sleep 3; echo cleaned up; exit 1' INT TERM; echo begun; i=0; while [ $i -lt ${seconds} ]; do i=$((i+1)); sleep 1; echo second $i; done; echo finished`;
 }
 
-/** One runner's life in a {@link ClusterWorld}. */
+/** What a run needs of the world that it is in. */
+interface World {
+  readonly client: Client;
+  readonly simulator: Simulator;
+  readonly namespace: TestNamespace;
+  readonly recorder: NamespaceRecorder;
+}
+
+/** One runner's life in a cluster's world. */
 export class ClusterRun {
-  readonly world: ClusterWorld;
+  readonly world: World;
   /** The runner's organization; its workflow is `runner-<key>`. */
   readonly key: string;
   readonly handle: WorkflowHandle;
 
-  constructor(world: ClusterWorld, key: string, handle: WorkflowHandle) {
+  constructor(world: World, key: string, handle: WorkflowHandle) {
     this.world = world;
     this.key = key;
     this.handle = handle;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, type JobEvent, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { runningSets } from '../../worker/visibility.ts';
+import { runningSets } from '../../core/domain/visibility.ts';
 import { until } from './until.ts';
 
 export interface ToldSet {

@@ -1,14 +1,24 @@
-import type { ClusterWorld } from './clusterWorld.ts';
+import type { Client } from '@temporalio/client';
+import type { NamespaceRecorder } from './namespaceRecorder.ts';
+import type { WorkerProcess } from './workerProcess.ts';
 
 /** Keys of a runner's Secret whose values let others act as the runner. */
 const SECRET_KEYS = ['ACTIONS_RUNNER_INPUT_JITCONFIG', 'RUNNER_TOKEN'] as const;
+
+/** Where secrets are looked for. */
+interface Searched {
+  readonly client: Client;
+  readonly taskQueue: string;
+  readonly workers: readonly WorkerProcess[];
+  readonly recorder: NamespaceRecorder;
+}
 
 /**
  * Looks for the CI server's tokens and for all registrations' secrets in every workflow history, description, worker log and pod version
  * of a world.
  * @returns the places where one was found
  */
-export async function findSecrets(world: ClusterWorld, tokens: readonly string[]): Promise<string[]> {
+export async function findSecrets(world: Searched, tokens: readonly string[]): Promise<string[]> {
   const secrets = [...tokens, ...withInnerSecrets(world.recorder.secretValues(SECRET_KEYS))];
   if (secrets.length === tokens.length) throw new Error('no registration was ever stored: there is nothing to look for');
   const found: string[] = [];

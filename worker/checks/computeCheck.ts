@@ -1,21 +1,16 @@
 /** Can runners be made where the settings say? */
 import { accessSync, constants, mkdirSync } from 'node:fs';
-import type { KubeConfigSource } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
+import { kubeConfigSource } from '../settings/kubeConfigSource.ts';
 import type { Finding } from './finding.ts';
 
-type ComputeConfig<K> = Extract<HoldfastConfig['compute'], { kind: K }>;
+type ClusterConfig = Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>;
 
 export async function checkCompute({ compute }: HoldfastConfig): Promise<Finding[]> {
   return compute.kind === 'process' ? [checkStateDir(compute.stateDir)] : await checkCluster(compute);
 }
 
-/** The settings of the worker in the words of the Kubernetes adapter. */
-export function kubeConfigSource({ kubeconfig, context }: ComputeConfig<'kubernetes'>): KubeConfigSource {
-  return { ...(kubeconfig !== undefined && { path: kubeconfig }), ...(context !== undefined && { context }) };
-}
-
-async function checkCluster(compute: ComputeConfig<'kubernetes'>): Promise<Finding[]> {
+async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
   // Loaded where it is needed: the Kubernetes client takes most of a second.
   const [{ loadKubeConfig }, { namespaceOf }, { checkPermissions }] = await Promise.all([
     import('../../activities/compute/kubernetes/kubeConfig.ts'),

@@ -1,5 +1,6 @@
 /** Stays attached to a runner until it ends: a live phase line, and Ctrl-C. */
 import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import { EXIT } from './exit.ts';
 import { exitStatusOf, pause, waitForEnd, type RunnerEnd } from './followRunner.ts';
 import { onInterrupt, samePressMs } from './interrupts.ts';
@@ -50,7 +51,7 @@ export async function attach(session: Session, output: Output, runner: StartedRu
 function report(session: Session, output: Output, runner: StartedRunner, end: RunnerEnd): number {
   const ui = session.link(runner.workflowId, runner.runId);
   output.result(
-    { id: runner.workflowId, runId: runner.runId, attached: runner.attached, ...end, ...(ui === undefined ? {} : { ui }) },
+    { id: runner.workflowId, runId: runner.runId, attached: runner.attached, ...end, ...defined({ ui }) },
     [`${runner.workflowId} ${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`],
   );
   return exitStatusOf(end);

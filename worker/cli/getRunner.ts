@@ -1,5 +1,6 @@
 /** `holdfast runner get` */
 import type { RunnerStatus } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import { CliError } from './exit.ts';
 import { readEnd, type RunnerEnd } from './followRunner.ts';
 import type { Output } from './output.ts';
@@ -33,7 +34,7 @@ export async function readRunner(session: Session, id: string): Promise<RunnerDe
   if (description.type !== 'runner') throw new CliError('not_found', `${workflowId} is no runner but a workflow of type ${description.type}`);
   const row = toRow(description);
   const ui = session.link(workflowId, row.runId);
-  const base = { ...row, pendingActivities: pendingActivities(description.raw), ...(ui === undefined ? {} : { ui }) };
+  const base = { ...row, pendingActivities: pendingActivities(description.raw), ...defined({ ui }) };
   if (row.status !== 'RUNNING') return { ...base, end: await readEnd(session, workflowId, row.runId) };
   const runner = await queryStatus(session, workflowId);
   if (runner === undefined) return { ...base, note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")' };

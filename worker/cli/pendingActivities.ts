@@ -1,5 +1,6 @@
 /** What a runner is busy trying: its pending activities, with attempts, the last failure and the next retry. */
 import type { DescribeWorkflowExecutionResponse } from '@temporalio/client';
+import { defined } from '../../core/defined.ts';
 
 /** Times in ISO 8601. */
 export interface PendingActivity {
@@ -28,9 +29,7 @@ export function pendingActivities(description: DescribeWorkflowExecutionResponse
       type: raw.activityType?.name ?? '',
       state: STATES[raw.state ?? 0] ?? 'unknown',
       attempt: raw.attempt ?? 1,
-      ...(lastFailure === undefined ? {} : { lastFailure }),
-      ...(lastStartedAt === undefined ? {} : { lastStartedAt }),
-      ...(nextRetryAt === undefined ? {} : { nextRetryAt }),
+      ...defined({ lastFailure, lastStartedAt, nextRetryAt }),
     };
   });
 }

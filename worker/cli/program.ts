@@ -1,6 +1,7 @@
 /** The commands of `holdfast`. Whatever a command needs is imported when it runs: `--help` loads no Temporal SDK. */
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
+import { defined } from '../../core/defined.ts';
 import { CliError, EXIT } from './exit.ts';
 import { Output, type Terminal } from './output.ts';
 import { addRunnerCommands } from './runnerCommands.ts';
@@ -102,10 +103,7 @@ function environment(program: Command, { env }: Terminal): Record<string, string
   const { HOLDFAST_TEMPORAL_UI: _ui, ...shared } = env;
   return {
     ...shared,
-    ...(address === undefined ? {} : { TEMPORAL_ADDRESS: address }),
-    ...(namespace === undefined ? {} : { TEMPORAL_NAMESPACE: namespace }),
-    ...(profile === undefined ? {} : { TEMPORAL_PROFILE: profile }),
-    ...(taskQueue === undefined ? {} : { HOLDFAST_TASK_QUEUE: taskQueue }),
+    ...defined({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, TEMPORAL_PROFILE: profile, HOLDFAST_TASK_QUEUE: taskQueue }),
   };
 }
 

@@ -1,18 +1,10 @@
 /** `holdfast runner …` and `holdfast run`: their options and help. */
 import { Option, type Command } from 'commander';
+import { defined } from '../../core/defined.ts';
+import { withSession, type CommandContext } from './commandContext.ts';
 import { CliError, EXIT } from './exit.ts';
-import type { Output, Terminal } from './output.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { Selection } from './selection.ts';
-import { withSession } from './withSession.ts';
-
-/** What the commands share. */
-export interface CommandContext {
-  readonly terminal: Terminal;
-  readonly output: Output;
-  /** Takes the status to exit with. */
-  readonly exit: (status: number) => void;
-}
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addRunnerCommands(program: Command, context: CommandContext): void {
@@ -38,7 +30,7 @@ function addStart(runner: Command, context: CommandContext): void {
       await withSession(command, context, async (session) => {
         const started = await startRunner(session, plan);
         const ui = session.link(started.workflowId, started.runId);
-        context.output.result({ id: started.workflowId, runId: started.runId, ...(ui === undefined ? {} : { ui }) }, [started.workflowId, ...(ui === undefined ? [] : [ui])]);
+        context.output.result({ id: started.workflowId, runId: started.runId, ...defined({ ui }) }, [started.workflowId, ...(ui === undefined ? [] : [ui])]);
       });
     });
 }
@@ -89,7 +81,7 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
       }
       const { stopRunners } = await import('./stopRunners.ts');
       await withSession(command, context, async (session) => {
-        context.exit(await stopRunners(session, context.output, { ...(id === undefined ? {} : { id }), selection: flags }, { ...flags, action, mode: action === 'drain' ? 'drain' : (flags.mode ?? 'stop') }));
+        context.exit(await stopRunners(session, context.output, { ...defined({ id }), selection: flags }, { ...flags, action, mode: action === 'drain' ? 'drain' : (flags.mode ?? 'stop') }));
       });
     });
 }

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
+import { defined } from '../../core/defined.ts';
 import { CliError } from './exit.ts';
 import { isUnheard, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
 
@@ -43,7 +44,7 @@ export function connectionSettings(flags: ConnectionFlags, env: Env): Connection
   for (const [name, value] of Object.entries(env)) if (value !== undefined && value !== '') overrideEnvVars[name] = value;
   let profile: ReturnType<typeof toClientOptions>;
   try {
-    profile = toClientOptions(loadClientConfigProfile({ overrideEnvVars, ...(flags.profile === undefined ? {} : { profile: flags.profile }) }));
+    profile = toClientOptions(loadClientConfigProfile({ overrideEnvVars, ...defined({ profile: flags.profile }) }));
   } catch (error) {
     const setting = flags.profile === undefined ? 'TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE' : '--profile';
     throw new CliError('usage', `${setting}: ${error instanceof Error ? error.message : String(error)}; "temporal config list" shows the profiles`, { cause: error });
@@ -56,7 +57,7 @@ export function connectionSettings(flags: ConnectionFlags, env: Env): Connection
     options: {
       address,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      ...(tls === undefined ? {} : { tls }),
+      ...defined({ tls }),
       ...(typeof apiKey === 'string' ? { apiKey } : {}),
       ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }),
     },
@@ -142,7 +143,7 @@ export class Session {
   }
 
   about(workflowId?: string): ErrorSubject {
-    return { server: this.settings.server, namespace: this.settings.namespace, ...(workflowId === undefined ? {} : { workflowId }) };
+    return { server: this.settings.server, namespace: this.settings.namespace, ...defined({ workflowId }) };
   }
 
   /** Address of a workflow's page, where the UI is known. */

@@ -1,6 +1,6 @@
 /** `holdfast set apply`: brings the running sets to what a file says. */
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
-import { inTurns } from '../../activities/inTurns.ts';
+import pMap from 'p-map';
 import { applyUpdate, setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { CliError, EXIT } from './exit.ts';
 import type { Output } from './output.ts';
@@ -36,12 +36,11 @@ const AT_ONCE = 10;
  */
 export async function applySets(session: Session, output: Output, documents: readonly AdmittedDocument[], { dryRun }: { dryRun: boolean }): Promise<number> {
   const pairs = documents.map((document) => ({ document, set: toApplication(document) }));
-  await inTurns(AT_ONCE, pairs, async ({ document, set }) => await collect(set, async () => await plan(session, document, set), ['failed', 'not_found', 'conflict']));
+  await pMap(pairs, async ({ document, set }) => await collect(set, async () => await plan(session, document, set), ['failed', 'not_found', 'conflict']), { concurrency: AT_ONCE });
   for (const { document, set } of pairs) for (const line of planLines(set, document)) output.line(line);
   if (!dryRun) {
-    await inTurns(AT_ONCE, pairs, async ({ document, set }) => {
-      if (set.result !== 'failed') await collect(set, async () => await apply(session, document, set));
-    });
+    const planned = pairs.filter(({ set }) => set.result !== 'failed');
+    await pMap(planned, async ({ document, set }) => await collect(set, async () => await apply(session, document, set)), { concurrency: AT_ONCE });
     for (const { set } of pairs) output.line(resultLine(set));
   }
   if (output.json) output.result({ dryRun, sets: pairs.map(({ set }) => set) }, []);

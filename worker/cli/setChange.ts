@@ -1,5 +1,6 @@
 /** `holdfast set scale|pause|resume|hold|delete`: what an operator tells one set. */
 import { drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, scaleUpdate, setStatusQuery, type RunnerSetStatus, type SetScale } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import { confirm } from './confirm.ts';
 import { CliError, EXIT } from './exit.ts';
 import type { Output } from './output.ts';
@@ -63,7 +64,7 @@ export async function deleteSet(session: Session, output: Output, name: string, 
   const { workflowId, runId } = await runningSet(session, name);
   const asked = await askToEnd(session, output, workflowId, options);
   if (!options.wait) {
-    output.result({ ...asked.status, name: nameOf(workflowId), deleted: false, ...(asked.note === undefined ? {} : { note: asked.note }) }, [asked.line]);
+    output.result({ ...asked.status, name: nameOf(workflowId), deleted: false, ...defined({ note: asked.note }) }, [asked.line]);
     return EXIT.ok;
   }
   output.note('waiting', asked.line);

@@ -1,8 +1,8 @@
 /** `holdfast set …`: its options and help. */
 import type { Command } from 'commander';
+import { defined } from '../../core/defined.ts';
+import { withSession, type CommandContext } from './commandContext.ts';
 import { CliError } from './exit.ts';
-import type { CommandContext } from './runnerCommands.ts';
-import { withSession } from './withSession.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addSetCommands(program: Command, context: CommandContext): void {
@@ -70,11 +70,8 @@ function addScale(set: Command, context: CommandContext): void {
       const { replicas, minIdle, max } = flags;
       if (replicas === undefined && minIdle === undefined && max === undefined) throw new CliError('usage', 'give --replicas for a fixed number, or --min-idle and --max for one that follows demand');
       if (replicas !== undefined && (minIdle !== undefined || max !== undefined)) throw new CliError('usage', '--replicas and --min-idle or --max exclude each other: a set has a fixed number of runners, or follows demand');
-      const scale = {
-        ...(replicas === undefined ? {} : { replicas: whole('--replicas', replicas) }),
-        ...(minIdle === undefined ? {} : { minIdle: whole('--min-idle', minIdle) }),
-        ...(max === undefined ? {} : { max: whole('--max', max) }),
-      };
+      const number = (option: string, text: string | undefined): number | undefined => (text === undefined ? undefined : whole(option, text));
+      const scale = defined({ replicas: number('--replicas', replicas), minIdle: number('--min-idle', minIdle), max: number('--max', max) });
       const { scaleSet } = await import('./setChange.ts');
       await withSession(command, context, (session) => scaleSet(session, context.output, name, scale));
     });

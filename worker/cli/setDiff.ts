@@ -1,5 +1,6 @@
 /** What would change in a set, field by field. Pure. */
 import type { RunnerSetInput } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 
 /** One field that differs. Without `from` it is new, without `to` it goes. */
 export interface SetChange {
@@ -18,14 +19,13 @@ export interface SetChange {
  */
 export function diffSets(before: RunnerSetInput, after: RunnerSetInput): SetChange[] {
   const { holds, paused } = before;
-  const kept = { ...(holds === undefined ? {} : { holds }), ...(paused === undefined ? {} : { paused }) };
-  const [old, wanted] = [leaves(before), leaves({ ...kept, ...definedOnly(after) })];
+  const [old, wanted] = [leaves(before), leaves({ ...defined({ holds, paused }), ...defined(after) })];
   const fields = [...new Set([...old.keys(), ...wanted.keys()])].toSorted();
   return fields.flatMap((field) => {
     const [from, to] = [old.get(field), wanted.get(field)];
     if (same(from, to)) return [];
     if (isEnvironment(field)) return [{ field, ...(from === undefined ? {} : { from: HIDDEN }), ...(to === undefined ? {} : { to: HIDDEN }), hidden: true as const }];
-    return [{ field, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }];
+    return [{ field, ...defined({ from, to }) }];
   });
 }
 
@@ -61,8 +61,6 @@ function partsOf(value: unknown): [string, unknown][] | undefined {
 
 /** Values in `env` of the template, and of the containers of its pod; of those the names may be seen, and where a value comes from. */
 const isEnvironment = (field: string): boolean => /^template\.env(\.|$)|^template\.pod\.spec\.\w+\.\d+\.env\.(?!\d+\.(name$|valueFrom\.))/.test(field);
-
-const definedOnly = <T extends object>(object: T): Partial<T> => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Partial<T>;
 
 const same = (a: unknown, b: unknown): boolean => a !== undefined && b !== undefined && JSON.stringify(a) === JSON.stringify(b);
 

@@ -1,5 +1,6 @@
 /** `holdfast set get` */
 import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import type { Output } from './output.ts';
 import { pendingActivities, type PendingActivity } from './pendingActivities.ts';
 import type { Session } from './session.ts';
@@ -47,11 +48,11 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
     ...coverOfMemo(memo),
     pendingActivities: pendingActivities(raw),
-    ...(ui === undefined ? {} : { ui }),
+    ...defined({ ui }),
   };
   if (status.name !== 'RUNNING') {
     const end = await readSetEnd(session, workflowId, runId);
-    return { ...base, ...(end === undefined ? {} : { end }) };
+    return { ...base, ...defined({ end }) };
   }
   const set = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
   if (set === undefined) return { ...base, note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")' };

@@ -1,7 +1,8 @@
 /** `holdfast set list` */
+import pMap from 'p-map';
 import { z } from 'zod';
-import { inTurns } from '../../activities/inTurns.ts';
 import { SET_COVER_MEMO, RUNNER_SET_WORKFLOW, setStatusQuery, type RunnerSetStatus, type SetRunnerStatus } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 import { askSet, nameOf } from './setClient.ts';
@@ -52,8 +53,7 @@ async function readSets(session: Session, limit: number): Promise<{ rows: SetRow
     }
     return false;
   }, { timeoutMs: 60_000 });
-  const rows: SetRow[] = [];
-  await inTurns(AT_ONCE, found, async (row) => void rows.push(await withStatus(session, row)));
+  const rows = await pMap(found, async (row) => await withStatus(session, row), { concurrency: AT_ONCE });
   return { rows: rows.toSorted((a, b) => (a.name < b.name ? -1 : 1)), more };
 }
 
@@ -78,9 +78,7 @@ function summarized({ generation, desired, min, max, jobs, paused, waitsFor, end
     jobs,
     labels,
     ...(scope === '' ? {} : { scope }),
-    ...(paused === undefined ? {} : { paused }),
-    ...(waitsFor === undefined ? {} : { waitsFor }),
-    ...(ending === undefined ? {} : { ending }),
+    ...defined({ paused, waitsFor, ending }),
   };
 }
 

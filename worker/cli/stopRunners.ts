@@ -1,6 +1,8 @@
 /** `holdfast runner drain` and `holdfast runner cancel`: one runner by id, or many by selection. */
 import { WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
+import pMap from 'p-map';
 import { cancelSignal, drainUpdate, type CancelMode } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import { confirm } from './confirm.ts';
 import { CliError, EXIT } from './exit.ts';
 import { waitForEnd, type RunnerEnd } from './followRunner.ts';
@@ -44,7 +46,7 @@ export async function stopRunners(session: Session, output: Output, target: { id
   const many = selection.set !== undefined || selection.query !== undefined;
   if ((id === undefined) !== many) throw new CliError('usage', `name one runner, or select many with --set or --query; see "holdfast runner ${options.action} --help"`);
   const runners = id === undefined ? await confirmed(session, output, selection, options) : [await findRunner(session, id)];
-  const results = await inTurns(runners, async ({ workflowId, runId }) => stopOne(session, workflowId, runId, options, id !== undefined));
+  const results = await pMap(runners, async ({ workflowId, runId }) => await stopOne(session, workflowId, runId, options, id !== undefined), { concurrency: CONCURRENCY });
   if (id === undefined) output.result({ runners: results }, results.length === 0 ? ['no running runner matches'] : results.map((each) => describe(each, options.action)));
   else output.result(results[0], results.map((each) => describe(each, options.action)));
   return results.every((each) => each.accepted && !isBad(each.end)) ? EXIT.ok : EXIT.failed;
@@ -64,7 +66,7 @@ async function stopOne(session: Session, workflowId: string, runId: string, opti
     return { ...base, accepted: false, note: error instanceof Error ? error.message : String(error) };
   }
   const end = options.wait ? await waitForEnd(session, workflowId, runId, new AbortController().signal) : undefined;
-  return { ...base, accepted: true, ...(note === undefined ? {} : { note }), ...(end === undefined ? {} : { end }) };
+  return { ...base, accepted: true, ...defined({ note, end }) };
 }
 
 async function request(session: Session, workflowId: string, options: StopOptions): Promise<string | undefined> {
@@ -96,15 +98,4 @@ function describe(stopped: Stopped, action: 'drain' | 'cancel'): string {
   if (!stopped.accepted) return `${stopped.id}: not accepted: ${stopped.note}`;
   if (end !== undefined) return `${stopped.id}: ${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`;
   return `${stopped.id}: ${action === 'drain' ? 'drain' : `cancel (${stopped.mode})`} ${stopped.note === undefined ? 'accepted' : `sent; ${stopped.note}`}`;
-}
-
-async function inTurns<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  const left = items.entries();
-  await Promise.all(
-    Array.from({ length: CONCURRENCY }, async () => {
-      for (const [index, item] of left) results[index] = await run(item);
-    }),
-  );
-  return results;
 }

@@ -1,8 +1,10 @@
 /** What all sets say of themselves, for the metrics: asked at a scrape, remembered for a while, never in the scrape's way. */
+import { setTimeout as delay } from 'node:timers/promises';
+import pMap from 'p-map';
 import type { Logger } from 'pino';
-import { inTurns } from '../../activities/inTurns.ts';
+import { SingleFlight } from '../../activities/ciServers/singleFlight.ts';
 import type { RunnerSetStatus } from '../../core/contract/index.ts';
-import type { DemandSets } from './coveringSets.ts';
+import type { CoveringSets } from './coveringSets.ts';
 import { SparseLog } from '../sparseLog.ts';
 
 /** How old an answer may be. */
@@ -15,15 +17,15 @@ const SCRAPE_WAIT_MS = 4_000;
 const MAX_SETS = 200;
 const QUERIES_AT_ONCE = 10;
 
-export class DemandStatuses {
-  readonly #sets: DemandSets;
+export class SetStatuses {
+  readonly #sets: CoveringSets;
   readonly #logger: Pick<Logger, 'warn'>;
   readonly #log = new SparseLog();
   #known: readonly RunnerSetStatus[] = [];
   #at = -Infinity;
-  #flight: Promise<void> | undefined;
+  readonly #asking = new SingleFlight(async () => await this.#ask());
 
-  constructor(sets: DemandSets, logger: Pick<Logger, 'warn'>) {
+  constructor(sets: CoveringSets, logger: Pick<Logger, 'warn'>) {
     this.#sets = sets;
     this.#logger = logger;
   }
@@ -31,13 +33,9 @@ export class DemandStatuses {
   /** A set that does not answer is not among them: a gap in a graph is better than a number that is none. Never throws. */
   async now(): Promise<readonly RunnerSetStatus[]> {
     if (performance.now() - this.#at > AGE_MS) {
-      this.#flight ??= this.#ask().finally(() => (this.#flight = undefined));
       const timeout = new AbortController();
-      const wait = new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, SCRAPE_WAIT_MS);
-        timeout.signal.addEventListener('abort', () => clearTimeout(timer));
-      });
-      await Promise.race([this.#flight, wait]);
+      const late = delay(SCRAPE_WAIT_MS, undefined, { signal: timeout.signal, ref: false }).catch(() => undefined);
+      await Promise.race([this.#asking.join(), late]);
       timeout.abort();
     }
     return performance.now() - this.#at > STALE_MS ? [] : this.#known;
@@ -48,10 +46,10 @@ export class DemandStatuses {
     try {
       const { sets, unknown } = await this.#sets.list(AGE_MS);
       const ids = [...sets.map(({ workflowId }) => workflowId), ...unknown].slice(0, MAX_SETS);
-      await inTurns(QUERIES_AT_ONCE, ids, async (id) => {
+      await pMap(ids, async (id) => {
         const status = await this.#sets.status(id).catch((error: unknown) => this.#complain(error));
         if (status) found.push(status);
-      });
+      }, { concurrency: QUERIES_AT_ONCE });
     } catch (error) {
       this.#complain(error);
       return;

@@ -5,11 +5,13 @@
 import { verify } from '@octokit/webhooks-methods';
 import type { Client } from '@temporalio/client';
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { Demand } from './webhookToSets.ts';
-import { DemandDeliveries } from './deliveries.ts';
-import type { DemandSets } from './coveringSets.ts';
+import { setWorkflowId } from '../../core/contract/index.ts';
 import { SparseLog } from '../sparseLog.ts';
+import type { CoveringSets } from './coveringSets.ts';
+import { DemandSignals } from './demandSignals.ts';
+import { findRunners, tellRunner } from './namedRunners.ts';
 import { readDelivery, type JobNews } from './webhookDelivery.ts';
 
 export const WEBHOOK_PATH = '/webhooks/github';
@@ -21,7 +23,7 @@ export interface WebhookOptions {
   readonly secrets: () => readonly string[];
   /** Runners and sets of this task queue are ours. */
   readonly taskQueue: string;
-  readonly sets: DemandSets;
+  readonly sets: CoveringSets;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** Told what became of each delivery, for metrics. */
   readonly onDelivery?: (outcome: string) => void;
@@ -35,6 +37,8 @@ export interface WebhookOptions {
 
 /** GitHub's own cap is 25 MB, but a job is some KB, and each of its steps 0.3 KB. */
 const BODY_LIMIT = 1024 * 1024;
+/** Deliveries. */
+const REMEMBERED = 10_000;
 const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 
 interface Answer {
@@ -87,13 +91,17 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 class Receiver {
   readonly #options: WebhookOptions;
-  readonly #demand: Demand;
-  readonly #deliveries = new DemandDeliveries<Answer>();
+  readonly #signals: DemandSignals;
+  /**
+   * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
+   * another replica has passed on is not known here: the sets bear repetitions.
+   */
+  readonly #passed = new LRUCache<string, Promise<Answer>>({ max: REMEMBERED });
   readonly #log = new SparseLog();
 
   constructor(options: WebhookOptions) {
     this.#options = options;
-    this.#demand = new Demand(options);
+    this.#signals = new DemandSignals(options.client);
   }
 
   badSignature(headers: Headers): Answer {
@@ -116,19 +124,29 @@ class Receiver {
     if (read.kind === 'malformed') return NO_EVENT;
     // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
     const delivery = header(headers, 'x-github-delivery');
-    const key = delivery === '' ? undefined : `${delivery} ${signature}`;
-    const { result, repeated } = await this.#deliveries.once(key, async () => await this.#pass(read.news, delivery), (answer) => answer === ACCEPTED);
-    return repeated && result === ACCEPTED ? REPEATED : result;
+    return delivery === '' ? await this.#pass(read.news, delivery) : await this.#passOnce(`${delivery} ${signature}`, async () => await this.#pass(read.news, delivery));
   }
 
+  /** What was not accepted is forgotten, so that its repetition is tried. */
+  async #passOnce(key: string, pass: () => Promise<Answer>): Promise<Answer> {
+    const known = this.#passed.get(key);
+    if (known !== undefined) return (await known) === ACCEPTED ? REPEATED : await known;
+    const passing = pass();
+    this.#passed.set(key, passing);
+    const answer = await passing;
+    if (answer !== ACCEPTED && this.#passed.peek(key) === passing) this.#passed.delete(key);
+    return answer;
+  }
+
+  /** Never throws: that Temporal does not accept the event is an answer. */
   async #pass(news: JobNews, delivery: string): Promise<Answer> {
     const { client, logger, onJob, deadlineMs = 8_000 } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
-      const telling = client().withDeadline(Date.now() + deadlineMs, async () => await this.#demand.tell(news, deadline));
-      const { sets, runners, runBy } = await within(deadline, telling);
+      const telling = client().withDeadline(Date.now() + deadlineMs, async () => await this.#tell(news, deadline));
+      const { told, runBy } = await within(deadline, telling);
       if (runBy !== undefined) onJob?.(runBy, news);
-      if (sets.length + runners.length > 0) return ACCEPTED;
+      if (told) return ACCEPTED;
       const { repository, labels } = news.event;
       this.#log.line('not_ours', (leftOut) =>
         logger.info({ repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut }, 'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do'),
@@ -137,6 +155,35 @@ class Receiver {
     } catch (error) {
       this.#log.line('temporal_unavailable', (leftOut) => logger.error({ err: error, delivery, leftOut }, 'webhook delivery not passed on: Temporal does not accept it'));
       return UNAVAILABLE;
+    }
+  }
+
+  /**
+   * Resolves when Temporal has the event for all whom it concerns: the runner that runs the job, the set that has to serve it, and the set
+   * whose runner runs it.
+   * @throws SetsUnknownError, what Temporal's client throws, or the reason of `signal`; some may have been told then: they all bear being
+   *   told again
+   */
+  async #tell(news: JobNews, signal: AbortSignal): Promise<{ told: boolean; runBy: string | undefined }> {
+    const { runner } = news;
+    const client = this.#options.client();
+    const found = runner === undefined ? [] : await findRunners(client, this.#options.taskQueue, runner.name);
+    const runBy = found.find(({ set }) => set !== undefined)?.set;
+    const told = await Promise.all([
+      this.#tellSets(news, found.flatMap(({ set }) => (set === undefined ? [] : [setWorkflowId(set)])), signal),
+      ...(runner === undefined ? [] : found.filter(({ running }) => running).map(async ({ workflowId }) => await tellRunner(client, workflowId, runner.event))),
+    ]);
+    return { told: told.includes(true), runBy };
+  }
+
+  /** @param own - sets whose runner runs the job: they learn that it is busy, or free again @returns whether any has the event */
+  async #tellSets(news: JobNews, own: readonly string[], signal: AbortSignal): Promise<boolean> {
+    for (let again = false; ; again = true) {
+      const { chosen, running } = await this.#options.sets.choose(news, again);
+      const ids = [...new Set([...(chosen === undefined ? [] : [chosen]), ...own.filter((id) => running.has(id))])];
+      const told = await Promise.all(ids.map(async (id) => await this.#signals.send(id, news.event, signal)));
+      // Ended since it was listed: the job is for whichever set covers it now.
+      if (again || chosen === undefined || told[0]) return told.includes(true);
     }
   }
 

@@ -4,7 +4,6 @@ import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../../activities/compute/process/podFolder.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
-import type { PodLogSettings } from '../podLogs.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from './runnerImage.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
 import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
@@ -32,8 +31,8 @@ export interface HoldfastConfig {
     | { readonly kind: 'process'; readonly stateDir: string; readonly command: readonly string[] | undefined };
   readonly credentials: Credentials;
   readonly timeouts: TimeoutPolicy;
-  /** `undefined`: no log is kept. */
-  readonly podLogs: PodLogSettings | undefined;
+  /** Where the last lines go of a runner that did not succeed: the worker's own log, or a folder. `undefined`: no log is kept. */
+  readonly podLogs: { readonly to: 'log' | { readonly folder: string }; readonly maxBytes: number } | undefined;
   readonly http: { readonly host: string; readonly port: number };
   /** Gives the webhook secrets of now, newest first; `undefined`: no webhook. */
   readonly webhookSecrets: (() => readonly string[]) | undefined;

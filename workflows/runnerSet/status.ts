@@ -1,6 +1,7 @@
 /** How people see a set: the `status` query, and the details in Temporal's UI. */
 import { defined } from '../../core/defined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
+import { isoTime } from '../../core/domain/isoTime.ts';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
 import { planNow, type PlanNow } from './decision.ts';
 import { leastAndMost } from '../../core/domain/scale.ts';
@@ -33,7 +34,7 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
 
 function runnerStatus(runner: ReturnType<SetState['runners']['all']>[number], held: boolean): SetRunnerStatus {
   const { workflowId, runnerName, generation, state, startedAt, slot } = runner;
-  return { workflowId, generation, state, held, startedAt: new Date(startedAt).toISOString(), ...defined({ runnerName, slot }) };
+  return { workflowId, generation, state, held, startedAt: isoTime(startedAt), ...defined({ runnerName, slot }) };
 }
 
 function whyNoneStarted({ facts }: SetState, { allowance }: PlanNow): string | undefined {
@@ -45,7 +46,7 @@ function whyNoneStarted({ facts }: SetState, { allowance }: PlanNow): string | u
 function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
   const { facts, jobs } = state;
   const { spec } = facts;
-  const until = (at: number): string => `until ${new Date(at).toISOString()}`;
+  const until = (at: number): string => `until ${isoTime(at)}`;
   const old = state.runners.all().filter(({ generation }) => generation !== spec.generation).length;
   const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
   const guardUntil = Math.max(0, ...facts.guards.map(([, endedAt]) => endedAt + spec.recreationGuardMs));

@@ -7,7 +7,7 @@ import { ciQueuesOf } from '../../../worker/settings/ciQueues.ts';
 import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
 import { createMetrics } from '../../../worker/metrics.ts';
 import { judgeFairness, judgeSearchAttributes } from '../../../worker/checks/temporalCheck.ts';
-import { quoted } from '../../../worker/visibility.ts';
+import { quoted } from '../../../core/domain/visibility.ts';
 
 const KEYWORD = 2;
 const ALL = { RunnerPhase: KEYWORD, RunnerSet: KEYWORD, RunnerScope: KEYWORD, RunnerOutcome: KEYWORD, RunnerCause: KEYWORD, RunnerName: KEYWORD };

@@ -1,6 +1,7 @@
 /** Events on their way to sets: one signal at a time to each set, with everything that came meanwhile. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JobEvent } from '../../core/contract/index.ts';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { demandSignal, type JobEvent } from '../../core/contract/index.ts';
 
 export interface BatchLimits {
   /** Events in one signal. @default 200 */
@@ -10,6 +11,9 @@ export interface BatchLimits {
   /** From the begin of one signal to a set to that of the next, in ms. @default 50 */
   readonly pauseMs?: number;
 }
+
+/** One signal; the SDK tries again meanwhile. */
+const SIGNAL_DEADLINE_MS = 6_000;
 
 interface Waiting {
   readonly event: JobEvent;
@@ -23,24 +27,24 @@ interface Waiting {
  * 10,000. A lone event is sent at once; what arrives while a signal is under way, or shortly after, is gathered for the next. Whoever
  * adds an event learns how its own signal ended.
  */
-export class DemandBatches {
-  readonly #send: (workflowId: string, events: JobEvent[]) => Promise<void>;
+export class DemandSignals {
+  readonly #client: () => Client;
   readonly #limits: Required<BatchLimits>;
   /** What waits, by workflow id; an entry without anything waiting has its signal under way, or its pause. */
   readonly #lanes = new Map<string, Waiting[]>();
 
-  /** @param send - sends one signal; resolves when Temporal has it */
-  constructor(send: (workflowId: string, events: JobEvent[]) => Promise<void>, limits: BatchLimits = {}) {
-    this.#send = send;
+  /** @param client - the client of now. @throws Error while there is no connection to Temporal */
+  constructor(client: () => Client, limits: BatchLimits = {}) {
+    this.#client = client;
     this.#limits = { maxEvents: 200, maxSize: 262_144, pauseMs: 50, ...limits };
   }
 
   /**
-   * Resolves when Temporal has the event.
+   * Resolves when Temporal has the event; with `false` when the set has ended.
    * @param signal - gives up: an event that still waits is then never sent; of one whose signal is under way nobody knows
    * @throws what its signal failed with, or the reason of `signal`
    */
-  async add(workflowId: string, event: JobEvent, signal: AbortSignal): Promise<void> {
+  async send(workflowId: string, event: JobEvent, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     const sent = Promise.withResolvers<void>();
     const entry: Waiting = { event, size: JSON.stringify(event).length, resolve: sent.resolve, reject: sent.reject };
@@ -56,6 +60,10 @@ export class DemandBatches {
     else void this.#run(workflowId, [entry]);
     try {
       await sent.promise;
+      return true;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false;
+      throw error;
     } finally {
       signal.removeEventListener('abort', giveUp);
     }
@@ -67,7 +75,7 @@ export class DemandBatches {
       const batch = lane.splice(0, this.#fitting(lane));
       const pause = delay(this.#limits.pauseMs, undefined, { ref: false });
       try {
-        await this.#send(workflowId, batch.map(({ event }) => event));
+        await this.#signal(workflowId, batch.map(({ event }) => event));
         for (const { resolve } of batch) resolve();
       } catch (error) {
         for (const { reject } of batch) reject(error);
@@ -75,6 +83,11 @@ export class DemandBatches {
       await pause;
     }
     this.#lanes.delete(workflowId);
+  }
+
+  async #signal(workflowId: string, events: JobEvent[]): Promise<void> {
+    const client = this.#client();
+    await client.withDeadline(Date.now() + SIGNAL_DEADLINE_MS, async () => await client.workflow.getHandle(workflowId).signal(demandSignal, { events }));
   }
 
   /** How many of those that wait longest go together. */

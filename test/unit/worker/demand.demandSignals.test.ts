@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { DemandBatches } from '../../../worker/demand/batches.ts';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { DemandSignals, type BatchLimits } from '../../../worker/demand/demandSignals.ts';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { until } from '../../support/until.ts';
 
@@ -13,9 +14,18 @@ interface Sent {
   readonly refuse: (error: Error) => void;
 }
 
-function gated(limits = {}): { batches: DemandBatches; sent: Sent[] } {
+/** Signals through a client that does with each what `signal` says. */
+function signals(signal: (to: string, events: JobEvent[]) => Promise<void>, limits: BatchLimits): DemandSignals {
+  const client = {
+    withDeadline: async (_deadline: number, run: () => Promise<void>) => await run(),
+    workflow: { getHandle: (to: string) => ({ signal: async (_signal: unknown, { events }: { events: JobEvent[] }) => await signal(to, events) }) },
+  };
+  return new DemandSignals(() => client as unknown as Client, limits);
+}
+
+function gated(limits: BatchLimits = {}): { batches: DemandSignals; sent: Sent[] } {
   const sent: Sent[] = [];
-  const batches = new DemandBatches(async (to, events) => {
+  const batches = signals(async (to, events) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     sent.push({ to, jobs: events.map(({ jobId }) => jobId), accept: resolve, refuse: reject });
     await promise;
@@ -27,16 +37,16 @@ const isPending = async (promise: Promise<unknown>): Promise<boolean> => (await 
 describe('batches of events', () => {
   test('what comes while a signal is under way goes together in the next; each waits for its own', async () => {
     const { batches, sent } = gated();
-    const [one, two, three] = [1, 2, 3].map((id) => batches.add('set-a', event(id), never));
+    const [one, two, three] = [1, 2, 3].map((id) => batches.send('set-a', event(id), never));
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1]]);
     sent[0]?.accept();
     await one;
     await until('the next signal', () => sent.length === 2);
-    expect(await isPending(two as Promise<void>)).toBe(true);
+    expect(await isPending(two as Promise<boolean>)).toBe(true);
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3]]);
     sent[1]?.accept();
     await Promise.all([two, three]);
-    const four = batches.add('set-a', event(4), never);
+    const four = batches.send('set-a', event(4), never);
     await until('the next signal', () => sent.length === 3);
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3], [4]]);
     sent[2]?.accept();
@@ -45,15 +55,15 @@ describe('batches of events', () => {
 
   test('sets do not wait for each other', () => {
     const { batches, sent } = gated();
-    void batches.add('set-a', event(1), never);
-    void batches.add('set-b', event(2), never);
+    void batches.send('set-a', event(1), never);
+    void batches.send('set-b', event(2), never);
     expect(sent.map(({ to }) => to)).toEqual(['set-a', 'set-b']);
   });
 
   test('a refused signal fails those that were in it, and no others', async () => {
     const { batches, sent } = gated();
-    const one = batches.add('set-a', event(1), never);
-    const two = batches.add('set-a', event(2), never);
+    const one = batches.send('set-a', event(1), never);
+    const two = batches.send('set-a', event(2), never);
     sent[0]?.refuse(new Error('gone'));
     await expect(one).rejects.toThrow('gone');
     await until('the next signal', () => sent.length === 2);
@@ -61,12 +71,20 @@ describe('batches of events', () => {
     await two;
   });
 
+  test('a set that has ended is told from one that cannot be reached', async () => {
+    const { batches, sent } = gated();
+    const [one, two] = [batches.send('set-a', event(1), never), batches.send('set-b', event(1), never)];
+    sent[0]?.refuse(new WorkflowNotFoundError('no such workflow', 'set-a', undefined));
+    sent[1]?.accept();
+    expect(await Promise.all([one, two])).toEqual([false, true]);
+  });
+
   test('whoever gives up while waiting is not sent; under way, the signal goes on', async () => {
     const { batches, sent } = gated();
     const [giveUpFirst, giveUpSecond] = [new AbortController(), new AbortController()];
-    const first = batches.add('set-a', event(1), giveUpFirst.signal);
-    const second = batches.add('set-a', event(2), giveUpSecond.signal);
-    const third = batches.add('set-a', event(3), never);
+    const first = batches.send('set-a', event(1), giveUpFirst.signal);
+    const second = batches.send('set-a', event(2), giveUpSecond.signal);
+    const third = batches.send('set-a', event(3), never);
     giveUpSecond.abort(new Error('late'));
     giveUpFirst.abort(new Error('later'));
     await expect(second).rejects.toThrow('late');
@@ -76,19 +94,19 @@ describe('batches of events', () => {
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [3]]);
     sent[1]?.accept();
     await third;
-    await expect(batches.add('set-a', event(4), AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
+    await expect(batches.send('set-a', event(4), AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
     expect(sent).toHaveLength(2);
   });
 
   test('after a signal there is a pause, in which more is gathered', async () => {
     const times: number[] = [];
     const sizes: number[] = [];
-    const batches = new DemandBatches(async (_to, events) => {
+    const batches = signals(async (_to, events) => {
       times.push(performance.now());
       sizes.push(events.length);
     }, { pauseMs: 40 });
-    await batches.add('set-a', event(1), never);
-    await Promise.all([2, 3].map(async (id) => await batches.add('set-a', event(id), never)));
+    await batches.send('set-a', event(1), never);
+    await Promise.all([2, 3].map(async (id) => await batches.send('set-a', event(id), never)));
     expect(sizes).toEqual([1, 2]);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(39);
   });
@@ -96,7 +114,7 @@ describe('batches of events', () => {
   test('a signal has a size', async () => {
     const { batches, sent } = gated({ maxEvents: 3, maxSize: 1_000 });
     const labels = ['x'.repeat(400)];
-    const all = [event(1), event(2), event(3), event(4), event(5), event(6, labels), event(7, labels), event(8, ['x'.repeat(2_000)])].map((one) => batches.add('set-a', one, never));
+    const all = [event(1), event(2), event(3), event(4), event(5), event(6, labels), event(7, labels), event(8, ['x'.repeat(2_000)])].map((one) => batches.send('set-a', one, never));
     for (let next = 0; next < 5; next++) {
       await until('the next signal', () => sent.length === next + 1);
       sent[next]?.accept();

@@ -1,6 +1,15 @@
+/** What every command is given, and how it gets to Temporal. */
 import type { Command } from 'commander';
-import type { CommandContext } from './runnerCommands.ts';
+import type { Output, Terminal } from './output.ts';
 import type { ConnectionFlags, Session } from './session.ts';
+
+/** What the commands share. */
+export interface CommandContext {
+  readonly terminal: Terminal;
+  readonly output: Output;
+  /** Takes the status to exit with. */
+  readonly exit: (status: number) => void;
+}
 
 /** Opens a session for one command, and closes it. The Temporal SDK is loaded here, not before. */
 export async function withSession(command: Command, { terminal }: CommandContext, use: (session: Session) => Promise<void>): Promise<void> {

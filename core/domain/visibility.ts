@@ -1,5 +1,5 @@
 /** Queries to Temporal's visibility (https://docs.temporal.io/list-filter). */
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW } from '../core/contract/index.ts';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW } from '../contract/index.ts';
 
 /** A string literal of a list filter. */
 export function quoted(value: string): string {

@@ -1,0 +1,20 @@
+/** Which jobs the running sets are for, as their memos say. */
+import type { Client } from '@temporalio/client';
+import { z } from 'zod';
+import { SET_COVER_MEMO, type SetCover } from '../../core/contract/index.ts';
+import { runningSets } from '../../core/domain/visibility.ts';
+
+const coverMemo = z.object({ labels: z.array(z.string()), scope: z.string(), scopeKind: z.enum(['organization', 'repository', 'enterprise']) });
+
+/**
+ * The running sets of a task queue, by workflow id; `undefined`: the memo does not say what it covers.
+ * @param max - more are not looked at. @default all
+ */
+export async function listCovers({ workflow }: Client, taskQueue: string, max = Infinity): Promise<Map<string, SetCover | undefined>> {
+  const covers = new Map<string, SetCover | undefined>();
+  for await (const { workflowId, memo } of workflow.list({ query: runningSets(taskQueue), pageSize: 1_000 })) {
+    covers.set(workflowId, coverMemo.safeParse(memo?.[SET_COVER_MEMO]).data);
+    if (covers.size === max) break;
+  }
+  return covers;
+}

@@ -1,0 +1,50 @@
+/** Starts the runners of a set, as workflows on the task queue of the set. */
+import { activityInfo, getClient } from '@temporalio/activity';
+import { WorkflowExecutionAlreadyStartedError, isGrpcServiceError } from '@temporalio/client';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, SET_RUNNER_MEMO, type SetRunnerMemo } from '../../core/contract/index.ts';
+import type { StartRunnersInput, Timed } from '../../core/calls/index.ts';
+import { defined } from '../../core/defined.ts';
+import { runnerInput } from '../../core/domain/slots.ts';
+import { withHeartbeats } from '../heartbeats.ts';
+import { each } from './each.ts';
+
+/** gRPC codes of a request that is wrong in itself: invalid argument, not found (the namespace), permission denied, failed precondition, unauthenticated. */
+const FINAL_CODES: ReadonlySet<number> = new Set([3, 5, 7, 9, 16]);
+
+/** Those that Temporal refuses for good come back; of anything else the first failure is thrown when all have been tried. */
+export async function startRunners(input: StartRunnersInput): Promise<Timed & { refused: string[]; why?: string }> {
+  const refused: string[] = [];
+  let why: string | undefined;
+  await withHeartbeats(`${input.runners.length} runners to start`, async () =>
+    await each(input.runners, async (runner) => {
+      const refusal = await start(input, runner);
+      if (refusal === undefined) return;
+      refused.push(runner.workflowId);
+      why = refusal;
+    }),
+  );
+  return { at: Date.now(), refused, ...defined({ why }) };
+}
+
+/** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
+async function start({ set, generation, ephemeral, template }: StartRunnersInput, { workflowId, slot }: StartRunnersInput['runners'][number]): Promise<string | undefined> {
+  const memo: SetRunnerMemo = { generation, ephemeral, ...defined({ slot }) };
+  try {
+    await getClient().workflow.start(RUNNER_WORKFLOW, {
+      workflowId,
+      taskQueue: activityInfo().taskQueue,
+      args: [runnerInput(template, set, slot)],
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      memo: { [SET_RUNNER_MEMO]: memo },
+      // From the start, so that no list of the set's runners misses it.
+      typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
+      staticSummary: `runner of the set ${set}`,
+    });
+    return undefined;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
+    const cause = error instanceof Error && isGrpcServiceError(error.cause) ? error.cause : error;
+    if (isGrpcServiceError(cause) && FINAL_CODES.has(cause.code)) return `Temporal refused the runner: ${cause.details}`;
+    throw error;
+  }
+}

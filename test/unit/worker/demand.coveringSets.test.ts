@@ -1,0 +1,100 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Client } from '@temporalio/client';
+import { SET_COVER_MEMO, type SetCover } from '../../../core/contract/index.ts';
+import { CoveringSets, SetsUnknownError } from '../../../worker/demand/coveringSets.ts';
+import type { JobNews } from '../../../worker/demand/webhookDelivery.ts';
+
+const linux: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const job = (...labels: string[]): JobNews => ({ event: { action: 'queued', jobId: 1, runAttempt: 1, repository: 'acme/app', labels, at: 1 } });
+
+describe('the running sets', () => {
+  let now: number;
+  /** What visibility lists, by workflow id: the memo, or none. */
+  let listed: Record<string, SetCover | undefined>;
+  /** What sets answer to their status query; one that is missing does not answer. */
+  let answers: Record<string, Partial<SetCover>>;
+  let looks: number;
+  let queries: number;
+  let warnings: number;
+  let list: () => Promise<void>;
+  let sets: CoveringSets;
+
+  beforeEach(() => {
+    [now, listed, answers, looks, queries, warnings, list] = [1_000_000, { 'set-linux': linux }, {}, 0, 0, 0, async () => undefined];
+    const client = {
+      withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
+      workflow: {
+        async *list() {
+          looks++;
+          await list();
+          for (const [workflowId, cover] of Object.entries(listed)) yield { workflowId, memo: cover && { [SET_COVER_MEMO]: cover } };
+        },
+        getHandle: (id: string) => ({
+          query: async () => {
+            queries++;
+            if (answers[id] === undefined) throw new Error('no worker');
+            return answers[id];
+          },
+        }),
+      },
+    };
+    sets = new CoveringSets({ client: () => client as unknown as Client, taskQueue: 'holdfast', logger: { warn: () => void warnings++ }, now: () => now });
+  });
+
+  test('are looked at once for all who ask meanwhile, and for some seconds after', async () => {
+    const chosen = await Promise.all(Array.from({ length: 20 }, async () => (await sets.choose(job('linux'), false)).chosen));
+    expect(new Set(chosen)).toEqual(new Set(['set-linux']));
+    now += 4_999;
+    await sets.choose(job('linux'), false);
+    expect(looks).toBe(1);
+    now += 2;
+    await sets.choose(job('linux'), false);
+    expect(looks).toBe(2);
+  });
+
+  test('are looked at again before it is said that none covers a job, and when the chosen one has ended', async () => {
+    await sets.choose(job('linux'), false);
+    now += 251;
+    listed['set-gpu'] = { ...linux, labels: ['gpu'] };
+    expect(await sets.choose(job('gpu'), false)).toEqual({ chosen: 'set-gpu', running: new Set(['set-linux', 'set-gpu']) });
+    expect(looks).toBe(2);
+    delete listed['set-linux'];
+    now += 1;
+    expect((await sets.choose(job('linux'), true)).chosen).toBeUndefined();
+    expect(looks).toBe(3);
+  });
+
+  test('whoever joins a look that began before what it needs, or that fails, has a look of its own', async () => {
+    const first = Promise.withResolvers<void>();
+    list = async () => await first.promise;
+    const before = sets.list(0).catch((error: unknown) => error);
+    now += 1;
+    const after = sets.list(0);
+    list = async () => undefined;
+    listed = { 'set-new': linux };
+    first.reject(new Error('down'));
+    expect((await after).sets.map(({ workflowId }) => workflowId)).toEqual(['set-new']);
+    await before;
+    list = async () => await Promise.reject(new Error('still down'));
+    now += 1;
+    await expect(sets.list(0)).rejects.toThrow('still down');
+  });
+
+  test('one without a memo is asked, and taken at its last word when it does not answer', async () => {
+    listed = { 'set-young': undefined };
+    answers = { 'set-young': { labels: ['linux'], scope: 'acme' } };
+    expect((await sets.choose(job('linux'), false)).chosen).toBe('set-young');
+    answers = {};
+    now += 60_000;
+    expect((await sets.choose(job('linux'), false)).chosen).toBe('set-young');
+    expect([queries, warnings]).toEqual([2, 1]);
+  });
+
+  test('one of which nobody knows what it covers may cover what no other does', async () => {
+    listed['set-silent'] = undefined;
+    expect((await sets.choose(job('linux'), false)).chosen).toBe('set-linux');
+    await expect(sets.choose(job('gpu'), false)).rejects.toThrow(SetsUnknownError);
+    await expect(sets.choose(job('gpu'), false)).rejects.toThrow('set-silent');
+    expect(warnings).toBe(1);
+  });
+});

@@ -1,0 +1,82 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Client } from '@temporalio/client';
+import { fastify, type FastifyInstance } from 'fastify';
+import type { CoveringSets } from '../../../worker/demand/coveringSets.ts';
+import { WEBHOOK_PATH, registerWebhook } from '../../../worker/demand/webhook.ts';
+import { until } from '../../support/until.ts';
+
+const SECRET = 'secret';
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+describe('repeated deliveries', () => {
+  let server: FastifyInstance;
+  let outcomes: string[];
+  let signals: number;
+  /** What Temporal does with a signal. */
+  let accept: () => Promise<void>;
+
+  beforeEach(async () => {
+    [outcomes, signals, accept] = [[], 0, async () => undefined];
+    const signal = async (): Promise<void> => {
+      signals++;
+      await accept();
+    };
+    const client = { withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(), workflow: { getHandle: () => ({ signal }) } };
+    const sets = { choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }) };
+    server = fastify();
+    await registerWebhook(server, { client: () => client as unknown as Client, secrets: () => [SECRET], taskQueue: 'holdfast', sets: sets as unknown as CoveringSets, logger: quiet, onDelivery: (outcome) => outcomes.push(outcome) });
+  });
+  afterEach(async () => await server.close());
+
+  async function deliver(id: string | undefined, event = 'workflow_job'): Promise<number> {
+    const payload = JSON.stringify({ action: 'queued', workflow_job: { id: 1, labels: ['linux'] }, repository: { full_name: 'acme/app' } });
+    const headers = {
+      'content-type': 'application/json',
+      'x-github-event': event,
+      'x-hub-signature-256': `sha256=${createHmac('sha256', SECRET).update(payload).digest('hex')}`,
+      ...(id !== undefined && { 'x-github-delivery': id }),
+    };
+    return (await server.inject({ method: 'POST', url: WEBHOOK_PATH, payload, headers })).statusCode;
+  }
+
+  test('are passed on once', async () => {
+    expect([await deliver('a'), await deliver('a'), await deliver('b')]).toEqual([202, 202, 202]);
+    expect(outcomes).toEqual(['accepted', 'repeated', 'accepted']);
+    expect(signals).toBe(2);
+  });
+
+  test('that come together are passed on once', async () => {
+    expect(await Promise.all([deliver('a'), deliver('a'), deliver('a')])).toEqual([202, 202, 202]);
+    expect(outcomes).toEqual(['accepted', 'repeated', 'repeated']);
+    expect(signals).toBe(1);
+  });
+
+  test.each([
+    ['accepted', (sent: PromiseWithResolvers<void>) => sent.resolve(), 202, ['ping', 'accepted', 'repeated']],
+    ['failed', (sent: PromiseWithResolvers<void>) => sent.reject(new Error('down')), 503, ['ping', 'temporal_unavailable', 'temporal_unavailable']],
+  ])('share the fate of the one under way, which is %s', async (_what, end, status, expected) => {
+    const sent = Promise.withResolvers<void>();
+    accept = async () => await sent.promise;
+    const first = deliver('a');
+    await until('the first to be under way', () => signals === 1);
+    const second = deliver('a');
+    expect(await deliver('c', 'ping')).toBe(200); // what came before it has come as far as it can
+    end(sent);
+    expect(await Promise.all([first, second])).toEqual([status, status]);
+    expect([outcomes, signals]).toEqual([expected, 1]);
+  });
+
+  test('of one that failed are tried again', async () => {
+    accept = async () => await Promise.reject(new Error('down'));
+    expect(await deliver('a')).toBe(503);
+    accept = async () => undefined;
+    expect(await deliver('a')).toBe(202);
+    expect(outcomes).toEqual(['temporal_unavailable', 'accepted']);
+  });
+
+  test('without an id cannot be known', async () => {
+    expect([await deliver(undefined), await deliver(undefined)]).toEqual([202, 202]);
+    expect(outcomes).toEqual(['accepted', 'accepted']);
+  });
+});
