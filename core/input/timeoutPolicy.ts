@@ -1,34 +1,32 @@
 /** Timeouts that the worker's config sets for scopes: under a runner's own, and over the built-in defaults. Pure. */
 import { z } from 'zod';
-import { RUNNER_TIMEOUTS, STOP_TIMEOUTS } from '../contract/index.ts';
+import { RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerTimeouts, type StopInput } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
-import { duration, durationFields } from './fields.ts';
+import { duration, durationFields, type FieldsOf } from './fields.ts';
+
+/** Duration strings; what is absent is left to the next less specific entry. */
+export interface ScopeTimeouts extends Pick<RunnerTimeouts, 'podUnscheduled' | 'podPending' | 'registration' | 'jobTimeout'>, Pick<StopInput, 'signalTimeout' | 'cleanupTimeout'> {
+  /** The longest job timeout that a runner may ask for. @default "24h" */
+  jobTimeoutCap?: string;
+}
+
+export interface TimeoutPolicy {
+  /** Of every scope, and of plain commands. */
+  default?: ScopeTimeouts;
+  /** Keys: `acme`, `acme/web`, or `enterprises/big`. */
+  scopes?: Record<string, ScopeTimeouts>;
+}
 
 const { podUnscheduled, podPending, registration, jobTimeout } = durationFields(RUNNER_TIMEOUTS);
 const { signalTimeout, cleanupTimeout } = durationFields(STOP_TIMEOUTS);
-const scopeTimeouts = z.strictObject({
-  podUnscheduled,
-  podPending,
-  registration,
-  /** Of a runner that names none. */
-  jobTimeout,
-  /** The longest job timeout that a runner may ask for. */
-  jobTimeoutCap: duration.exactOptional(),
-  signalTimeout,
-  cleanupTimeout,
-});
+const scopeTimeouts = z.strictObject({ podUnscheduled, podPending, registration, jobTimeout, jobTimeoutCap: duration.exactOptional(), signalTimeout, cleanupTimeout } satisfies FieldsOf<ScopeTimeouts>);
 const scopeKey = z.string().regex(/^(enterprises\/)?[A-Za-z0-9_.-]+$|^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/, 'is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"');
 
+/** Of HOLDFAST_TIMEOUTS. */
 export const timeoutPolicySchema = z.strictObject({
-  /** Of every scope, and of plain commands. */
   default: scopeTimeouts.exactOptional(),
-  /** Keys: `acme`, `acme/web`, or `enterprises/big`. */
   scopes: z.record(scopeKey, scopeTimeouts).exactOptional(),
-});
-
-/** Duration strings; what is absent is left to the next less specific entry. */
-export type ScopeTimeouts = z.output<typeof scopeTimeouts>;
-export type TimeoutPolicy = z.output<typeof timeoutPolicySchema>;
+} satisfies FieldsOf<TimeoutPolicy>);
 
 /** Field by field, the most specific entry wins: repository, then its owner, then `default`. Names are compared as GitHub does, without case. */
 export function timeoutsFor(policy: TimeoutPolicy, scope: Scope | undefined): ScopeTimeouts {

@@ -123,7 +123,7 @@ test('the contract documents the default that each duration has', () => {
   const source = ['runnerInput', 'runnerSetInput', 'deregistration'].map((name) => read(`core/contract/${name}.ts`)).join('\n');
   const rows = [...source.matchAll(/@default (?:"(\w+)"|off|none) \*\/\n {2}(\w+): (?:'(\w+)'|undefined),/g)];
   const tables = [contract.RUNNER_TIMEOUTS, contract.STOP_TIMEOUTS, contract.RUNNER_INTERVALS, contract.SET_DELAYS, contract.SET_INTERVALS, contract.DEREGISTRATION_PATIENCE];
-  expect(rows.map(([, , field]) => field).toSorted()).toEqual(tables.flatMap((table) => Object.keys(table)).toSorted());
+  expect(rows.map(([, , field = '']) => field).toSorted()).toEqual(tables.flatMap((table) => Object.keys(table)).toSorted());
   expect(rows.filter(([, documented, , value]) => documented !== value)).toEqual([]);
 });
 
