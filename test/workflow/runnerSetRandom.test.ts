@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { History } from '../replay/historyJson.ts';
 import { Worker } from '@temporalio/worker';
-import { workflowsPath } from '../../worker/plugin.ts';
+import { workflowsFor } from '../../worker/workflowBundle.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
@@ -26,7 +26,7 @@ async function unreplayable(world: HoldfastWorld, workflowIds: readonly string[]
     }
   }
   const faults: string[] = [];
-  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowsPath: workflowsPath() }, histories)) if (error) faults.push(`${workflowId}: ${String(error)}`);
+  for await (const { workflowId, error } of Worker.runReplayHistories(await workflowsFor({}), histories)) if (error) faults.push(`${workflowId}: ${String(error)}`);
   return faults;
 }
 
