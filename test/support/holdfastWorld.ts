@@ -4,6 +4,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import type { ActivityPorts } from '../../activities/ports.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
+import { terminateAll } from './terminateAll.ts';
 import { until } from './until.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
@@ -60,6 +61,7 @@ export async function holdfastWorld(address: string, ports: ActivityPorts): Prom
     },
     async close() {
       await world.suspend();
+      await terminateAll(client, taskQueue);
       await native.close();
       await connection.close();
     },
