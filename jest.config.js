@@ -1,7 +1,8 @@
-/** @type {import('jest').Config} */
-export default {
+/** Tests of one kind: what they run on is told in docs/testing.md. */
+const project = (displayName, ...folders) => ({
+  displayName,
   testEnvironment: 'node',
-  roots: ['<rootDir>/test'],
+  roots: folders.map((folder) => `<rootDir>/test/${folder}`),
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
@@ -10,10 +11,22 @@ export default {
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'es6' }, sourceMaps: 'inline' },
     ],
   },
-  globalTeardown: './test/support/globalTeardown.ts',
+});
+
+/** @type {import('jest').Config} */
+export default {
+  projects: [
+    project('unit', 'unit'),
+    project('replay', 'replay'),
+    project('temporal', 'workflow'),
+    project('integration', 'integration'),
+    project('e2e', 'e2e', 'chaos'),
+  ],
   testTimeout: 60_000,
-  // One file after the other: they share one lab, and what they measure is time. In a process of its own that is replaced when it has
-  // grown, because what test files import is not always freed (https://github.com/jestjs/jest/issues/14605).
-  maxWorkers: 1,
+  globalTeardown: './test/support/globalTeardown.ts',
+  // Two files beside each other, however many cores there are: they share one lab, and most of what they do is wait for it.
+  maxWorkers: 2,
+  // Each in a process that is replaced when it has grown, because what test files import is not always freed
+  // (https://github.com/jestjs/jest/issues/14605).
   workerIdleMemoryLimit: '1500MB',
 };

@@ -75,7 +75,7 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
     expect(await fleet.notCompleted()).toBe(0);
   }, 600_000);
 
-  test('rollout under jobs: no busy runner is touched, and the old generation is dropped after its last job', async () => {
+  test('rollout under jobs, a worker killed in the middle: no busy runner is touched, and the old generation is dropped after its last job', async () => {
     const waits = { scaleDownDelay: '1s', recreationGuard: '5s', queueCheck: '5s', intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '1s' } };
     const statics = await fleet.startSet({ replicas: 3, template: { ephemeral: false }, ...waits });
     const ephemerals = await fleet.startSet({ minIdle: 1, max: 6, ...waits });
@@ -115,6 +115,7 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
     };
 
     for (const left of [2, 1]) {
+      if (left === 1) await fleet.replace('other');
       for (const { set, jobs } of work) {
         const status = await comesTo(set, left);
         expect(status.waitsFor).toContain(`rollout: ${left} runners of an earlier template are left`);

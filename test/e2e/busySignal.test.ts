@@ -18,11 +18,12 @@ interface Latencies {
   readonly ends: number[];
 }
 
-const p95 = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.95) - 1] ?? Number.NaN;
+/** All but one took no longer; in that one's way may have been whatever else the machine does. */
+const allButOne = (values: readonly number[]): number => values.toSorted((a, b) => a - b).at(-2) ?? Number.NaN;
 
 function tell(what: string, values: readonly number[]): void {
   const sorted = values.toSorted((a, b) => a - b);
-  process.stderr.write(`figures: ${what} seen after ms: p50 ${sorted[Math.floor(sorted.length / 2)]}, p95 ${p95(values)}, max ${sorted.at(-1)} (${sorted.length})\n`);
+  process.stderr.write(`figures: ${what} seen after ms: p50 ${sorted[Math.floor(sorted.length / 2)]}, all but one ${allButOne(values)}, max ${sorted.at(-1)} (${sorted.length})\n`);
 }
 
 /** When the life entered the phase, for each time that it did. */
@@ -58,8 +59,8 @@ async function playStatic(world: ClusterWorld): Promise<void> {
   const ends = jobs.map((id, index) => (idles[index] ?? Number.NaN) - Date.parse(run.job({ id }).completed_at ?? ''));
   tell('starts of a static runner\'s jobs', starts);
   tell('ends of a static runner\'s jobs', ends);
-  expect(p95(starts)).toBeLessThan(BOUND_MS);
-  expect(p95(ends)).toBeLessThan(BOUND_MS);
+  expect(allButOne(starts)).toBeLessThan(BOUND_MS);
+  expect(allButOne(ends)).toBeLessThan(BOUND_MS);
   for (const id of jobs) run.expectUnharmed({ id });
   await run.drain();
   expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
@@ -87,13 +88,13 @@ async function playEphemeral(world: ClusterWorld, lives: number, waiting: boolea
   tell(`starts of jobs that ${waiting ? 'waited for' : 'came to'} an ephemeral runner${how}`, seen.starts);
   // The end of a runner that takes one job only is the end of its process, which takes as long as the runner does to leave.
   tell('ends of ephemeral runners', seen.ends);
-  expect(p95(seen.ends)).toBeLessThan(BOUND_MS);
+  expect(allButOne(seen.ends)).toBeLessThan(BOUND_MS);
   return seen;
 }
 
 async function playIdle(world: ClusterWorld): Promise<void> {
   const { starts } = await playEphemeral(world, EPHEMERAL, false);
-  expect(p95(starts)).toBeLessThan(BOUND_MS);
+  expect(allButOne(starts)).toBeLessThan(BOUND_MS);
 }
 
 /**
@@ -102,20 +103,20 @@ async function playIdle(world: ClusterWorld): Promise<void> {
  */
 async function playAwaited(world: ClusterWorld): Promise<void> {
   const { starts } = await playEphemeral(world, EPHEMERAL, true);
-  expect(p95(starts)).toBeLessThan(BOUND_BEFORE_PROBES_MS);
+  expect(allButOne(starts)).toBeLessThan(BOUND_BEFORE_PROBES_MS);
 }
 
 /** The CI server tells, without being asked. */
 async function playTold(world: ClusterWorld): Promise<void> {
   const { starts } = await playEphemeral(world, EPHEMERAL, true, ', by webhook');
-  expect(p95(starts)).toBeLessThan(BOUND_MS);
+  expect(allButOne(starts)).toBeLessThan(BOUND_MS);
 }
 
 await describeWithLab('when a job starts and ends', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(
     async () => await ClusterWorld.open(lab, { webhook: false }),
     {
-      [`${JOBS} jobs of a static runner: start and end within 2 s (p95), no question asked`]: playStatic,
+      [`${JOBS} jobs of a static runner: start and end within 2 s, but for one, and no question asked`]: playStatic,
       [`${EPHEMERAL} ephemeral runners: the same, and one request to the CI server for a whole life`]: playIdle,
       [`${EPHEMERAL} ephemeral runners whose jobs are there before them: the start within 3.5 s, one request, too`]: playAwaited,
     },
@@ -133,7 +134,7 @@ await describeWithLab('when a job starts and ends', { temporal: true, nodes: 'ku
 
   together(
     async () => await ClusterWorld.open(lab),
-    { [`${EPHEMERAL} ephemeral runners whose jobs are there before them, with a webhook: the start within 2 s (p95), one request, too`]: playTold },
+    { [`${EPHEMERAL} ephemeral runners whose jobs are there before them, with a webhook: the start within 2 s, one request, too`]: playTold },
     { timeoutMs: 240_000, afterwards: cleanEnd },
   );
 });

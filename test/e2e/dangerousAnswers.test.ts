@@ -7,9 +7,10 @@ import { describeWithLab } from '../support/lab.ts';
 import { together, type Scenario } from '../support/together.ts';
 import { until } from '../support/until.ts';
 
-const JOB_SECONDS = 12;
-/** Long enough for the answers to do their harm, if they can. */
-const IN_THE_MIDDLE = 'second 8';
+/** One of these lives takes a minute: the others' jobs have the time that a slow machine needs. */
+const JOB_SECONDS = 24;
+/** Long enough for the answers to be given, and to do their harm, if they can. */
+const IN_THE_MIDDLE = 'second 16';
 
 /** The pod that runs the job is there, and nobody has asked for its end. */
 async function expectPodUntouched(run: ClusterRun): Promise<void> {
@@ -77,7 +78,7 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
   },
 
   '204 at the idle timeout, for a runner that nobody knows to be busy': async (world) => {
-    const run = await world.start('idle-timeout', { timeouts: { idle: '4s' } });
+    const run = await world.start('idle-timeout', { timeouts: { idle: '8s' } });
     world.simulator.addFault({ kind: 'delete_accepts_busy', endpoint: `DELETE /orgs/${run.key}/*` });
     await run.reaches('idle', ({ phase }) => phase === 'Idle');
     const job = await run.runJob(countingJob(JOB_SECONDS));

@@ -32,10 +32,8 @@ await describeWithLab('lab with a real kubelet', { nodes: 'kubelet' }, (lab) => 
     await new Log(namespace.kubeConfig).log(namespace.name, 'trap', 'runner', output, { follow: true });
     const ended = once(output, 'end');
     const uid = (await namespace.core.readNamespacedPod({ namespace: namespace.name, name: 'trap' })).metadata?.uid ?? '';
-    await namespace.core.deleteNamespacedPod({ namespace: namespace.name, name: 'trap', gracePeriodSeconds: 20, body: { preconditions: { uid } } });
-    const started = performance.now();
-    await namespace.waitUntilGone('trap');
-    expect(performance.now() - started).toBeLessThan(15_000); // by itself, not by the grace's end
+    await namespace.core.deleteNamespacedPod({ namespace: namespace.name, name: 'trap', gracePeriodSeconds: 600, body: { preconditions: { uid } } });
+    await namespace.waitUntilGone('trap'); // by itself, not by the grace's end
     await ended;
     expect(text).toBe('ready\ncleaned up\n');
   });

@@ -54,14 +54,15 @@ const losses: Record<string, Scenario<ClusterWorld>> = {
     run.expectUnharmed(job);
   },
 
-  'force-deleted while busy (no goodbye): errored, and the dead runner’s registration removed once it is free': async (world) => {
+  'force-deleted while busy: errored, and the dead runner’s registration removed once it is free': async (world) => {
     const run = await world.start('killed-busy');
     const job = await run.runJob(countingJob(600));
     const { pod } = await run.listens();
     await run.deletePod(pod, 0);
     const result = await run.ends();
-    expect(result).toMatchObject({ outcome: 'errored', cause: 'deleted_externally', attempt: 1, deregistration: `deregistration-${result.runnerName}` });
-    run.expectKilled(job);
+    expect(result).toMatchObject({ outcome: 'errored', cause: 'deleted_externally', attempt: 1 });
+    run.expectHandedOnIfRefused(result);
+    run.expectForced(job);
   },
 
   'deleted while busy, with grace: the job gets it, the verdict is errored/deleted_externally': async (world) => {

@@ -8,6 +8,7 @@ import { CommandRun } from '../support/commandRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { readable } from '../support/secretSearch.ts';
 import { together, type Scenario } from '../support/together.ts';
+import { until } from '../support/until.ts';
 
 /** Put together by the shell, so that the input, which is in the history, does not have it. */
 const WORDS = 'echo "last $((6 * 7)) words"; sleep 1';
@@ -23,7 +24,13 @@ async function openWith(lab: Parameters<typeof ClusterWorld.open>[0], podLogs: s
   return { world, close: async () => await world.close() };
 }
 
-const tails = ({ world }: Kept) => world.worker.log.filter(({ msg }) => msg.includes('the last lines of a runner that did not succeed'));
+const tailsOf = ({ world }: Kept, { run }: CommandRun) =>
+  world.worker.log.filter((line) => line.msg.includes('the last lines of a runner that did not succeed') && line['workflowId'] === run.handle.workflowId);
+/** The worker's log comes through a pipe, and may come after the verdict. */
+async function seenTailsOf(kept: Kept, life: CommandRun): Promise<ReturnType<typeof tailsOf>> {
+  await until('its last lines to be logged', () => tailsOf(kept, life).length > 0);
+  return tailsOf(kept, life);
+}
 
 async function expectNotInTemporal({ world }: Kept): Promise<void> {
   let histories = 0;
@@ -40,23 +47,20 @@ const toLog: Record<string, Scenario<Kept>> = {
   'failed: its last lines are in the worker\'s log': async (kept) => {
     const life = await CommandRun.start(kept.world, 'failed', `${WORDS}; exit 3`);
     expect(await life.ends()).toMatchObject({ outcome: 'failed', exitCode: 3 });
-    const mine = tails(kept).filter((line) => line['workflowId'] === life.run.handle.workflowId);
-    expect(mine).toEqual([expect.objectContaining({ tail: expect.stringContaining(LAST) })]);
+    expect(await seenTailsOf(kept, life)).toEqual([expect.objectContaining({ tail: expect.stringContaining(LAST) })]);
   },
   'cancelled: in the log, too': async (kept) => {
     const life = await CommandRun.start(kept.world, 'cancelled', `${WORDS}; echo up; exec sleep 77`);
     await (await life.running()).log.says('up');
     await life.run.handle.signal('cancel', 'enough');
     expect(await life.ends()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    const mine = tails(kept).filter((line) => line['workflowId'] === life.run.handle.workflowId);
     // Before it is stopped, since its log may go with it; and once more if the log is still there.
-    expect(mine.length).toBeGreaterThanOrEqual(1);
-    for (const line of mine) expect(line).toMatchObject({ tail: expect.stringContaining(LAST) });
+    for (const line of await seenTailsOf(kept, life)) expect(line).toMatchObject({ tail: expect.stringContaining(LAST) });
   },
   'succeeded: nothing is kept': async (kept) => {
     const life = await CommandRun.start(kept.world, 'succeeded', WORDS);
     expect(await life.ends()).toMatchObject({ outcome: 'succeeded' });
-    expect(tails(kept).filter((line) => line['workflowId'] === life.run.handle.workflowId)).toEqual([]);
+    expect(tailsOf(kept, life)).toEqual([]);
   },
 };
 

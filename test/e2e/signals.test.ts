@@ -13,8 +13,8 @@ import { until } from '../support/until.ts';
 
 const GRACE_MS = 3_000;
 const CLEANUP_MS = 4_000;
-/** A busy machine may take this long to run what is due, in ms. */
-const SLACK_MS = 4_000;
+/** A busy machine may take this long to run what is due; a command that nobody stops goes on for more than a minute. */
+const SLACK_MS = 15_000;
 const STOP = { signalTimeout: '3s', cleanupTimeout: '4s', cleanupCommand: census(true) };
 
 interface Case {
@@ -120,13 +120,13 @@ const stopped: Record<string, Case> = {
     errors: [timedOut('2.5s'), notExited('3s')],
     verdict: { outcome: 'aborted', cause: 'run_timeout' },
   },
-  'a timeout of minutes and a grace of hours, as people read them': {
+  'a grace of hours, as people read it': {
     script: `trap "exit 0" INT; echo up; ${TICK}`,
-    input: { timeouts: { jobTimeout: '60s' }, stop: { ...STOP, signalTimeout: '90m' } },
+    input: { timeouts: { jobTimeout: '2s' }, stop: { ...STOP, signalTimeout: '90m' } },
     by: 'timeout',
     status: 127,
     reason: 'timeout',
-    errors: [timedOut('1m0s'), gracefully('1h30m0s')],
+    errors: [timedOut('2s'), gracefully('1h30m0s')],
     verdict: { outcome: 'aborted', cause: 'run_timeout' },
   },
 };

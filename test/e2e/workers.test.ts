@@ -60,9 +60,9 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
   }, 180_000);
 
   test('SIGTERM in the middle of jobs: status 143, the promised line, no runner touched; a new worker carries on', async () => {
-    const lives = await Promise.all([busy('kept', 20), busy('kept-draining', 20, false)]);
     const idle = await world.start('kept-idle');
     await idle.listens();
+    const lives = await Promise.all([busy('kept', 25), busy('kept-draining', 25, false)]);
     await lives[1].run.drain();
     const runs = [...lives.map(({ run }) => run), idle];
     const before = await belongings(runs);

@@ -123,10 +123,8 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     cli.signal('SIGINT');
     await cli.prints(/stopping: /);
     await until('the stop', async () => (await cancelMode()) === 'stop');
-    const before = performance.now();
     cli.signal('SIGINT');
     expect((await cli.exited).code).toBe(1);
-    expect(performance.now() - before).toBeLessThan(2_000);
     expect(cli.stdout).toMatch(new RegExp(`left: runner-${name} keeps its cancel request`));
     expect((await handle().describe()).status.name).toBe('RUNNING');
     expect(await cancelMode()).toBe('stop');

@@ -9,7 +9,7 @@ import { parse, stringify } from 'yaml';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { checkCompute } from '../../worker/checks/computeCheck.ts';
 import { loadConfig, type HoldfastConfig } from '../../worker/settings/config.ts';
-import { describeWithLab } from '../support/lab.ts';
+import { describeIf, ensureLab } from '../support/lab.ts';
 
 /** As far as this test writes it. */
 interface KubeConfigFile {
@@ -17,15 +17,16 @@ interface KubeConfigFile {
   users: { user: Record<string, unknown> }[];
 }
 
-await describeWithLab('the check of the cluster', { kubernetes: true }, (lab) => {
+// kubectl may have to be built first, which takes minutes, once.
+const prepare = async () => ({ lab: await ensureLab({ kubernetes: true }), kubectl: await resolveBinary('kubectl') });
+
+await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ lab, kubectl }) => {
   const admin = lab.kubernetes?.kubeconfig ?? '';
   const server = lab.kubernetes?.server ?? '';
   let folder: string;
-  let kubectl: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'holdfast-check-'));
-    kubectl = await resolveBinary('kubectl');
   });
   afterAll(async () => await rm(folder, { recursive: true }));
 

@@ -9,6 +9,7 @@ import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { RUNNER_WORKFLOW, type RunnerInput } from '../../core/contract/index.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { describeWithLab } from '../support/lab.ts';
+import { terminateAll } from '../support/terminateAll.ts';
 import { until } from '../support/until.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
@@ -59,7 +60,7 @@ await describeWithLab('the lane of a credential', { temporal: true }, (lab) => {
     const times = requests.map(({ at }) => Date.parse(at));
     for (const from of times) expect(times.filter((time) => time >= from && time < from + 10_000).length).toBeLessThanOrEqual(30 + 10);
     expect((await client.workflow.count(`TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`)).count).toBe(MANY + FEW);
-    for await (const { workflowId } of client.workflow.list({ query: `TaskQueue = '${taskQueue}'` })) await client.workflow.getHandle(workflowId).terminate();
+    await terminateAll(client, taskQueue);
     await ciServers.close();
   }, 120_000);
 });

@@ -80,14 +80,14 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     const { id } = simulator.queueJob({ repo: 'acme/app', labels: [queue], command: `echo begun; while [ ! -e ${goOn} ]; do sleep 0.05; done; echo done` });
     await until('the job to run', () => simulator.job(id)?.output.includes('begun') === true);
     const runner = simulator.job(id)?.runner_name;
+    // Where the workflow waits in the code is told by a worker that is set to, as the next one is, and by no other.
+    expect(await handle.query('__stack_trace')).not.toContain('workflows/runner/runner.ts');
 
     first.kill('SIGTERM');
     expect(await first.ended).toBe(143);
     expect(first.log.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^received terminated: handing \d activities back; no runner is cancelled$/));
     expect(simulator.job(id)).toMatchObject({ status: 'in_progress', runner_name: runner, cancelRequested: false });
 
-    // Where the workflow waits in the code is told by the worker that was set to, and only by that one.
-    expect(await handle.query('__stack_trace').catch(String)).not.toContain('workflows/runner/runner.ts');
     await startWorkerProcess({ ...env, HOLDFAST_WORKFLOW_STACKS: 'true' }).started();
     expect(await handle.query('__stack_trace')).toContain('workflows/runner/runner.ts');
     await writeFile(goOn, '');
@@ -133,7 +133,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       const before = performance.now();
       worker.kill('SIGTERM');
       expect(await worker.ended).toBe(143);
-      expect(performance.now() - before).toBeLessThan(3_000);
+      expect(performance.now() - before).toBeLessThan(10_000);
       expect((await handle.describe()).status.name).toBe('RUNNING');
     });
   });

@@ -15,6 +15,7 @@ import { SetStatuses } from '../../worker/demand/setStatuses.ts';
 import { WEBHOOK_PATH, registerWebhook, type WebhookOptions } from '../../worker/demand/webhook.ts';
 import { AT, queued, run, startToldRunner, startToldSet, statusOf, type ToldRunner, type ToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
+import { terminateAll } from '../support/terminateAll.ts';
 import { until } from '../support/until.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
@@ -40,7 +41,10 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     client = () => new Client({ connection });
     server = await replica();
   });
-  afterEach(async () => await server.close());
+  afterEach(async () => {
+    await server.close();
+    await terminateAll(new Client({ connection }), taskQueue);
+  });
   afterAll(async () => await connection.close());
 
   async function replica(more: Partial<WebhookOptions> = {}): Promise<FastifyInstance> {

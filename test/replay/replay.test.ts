@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { DefaultLogger, Runtime, Worker, type WorkflowBundle } from '@temporalio/worker';
-import { bundleWorkflows } from '../../worker/workflowBundle.ts';
+import { DefaultLogger, Runtime, Worker, type ReplayWorkerOptions } from '@temporalio/worker';
+import { workflowsFor } from '../../worker/workflowBundle.ts';
 import { CHANGES, bundleChanged } from './changedWorkflows.ts';
 import { readHistories, versionFolder } from './histories.ts';
 import { historyFromJson } from './historyJson.ts';
@@ -12,11 +12,11 @@ Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined), telemetry
 const histories = readHistories();
 
 /** What each history's replay says: `undefined` when the code does what it did when the history was recorded. */
-async function replay(workflowBundle: WorkflowBundle): Promise<Map<string, Error | undefined>> {
+async function replay(workflows: ReplayWorkerOptions): Promise<Map<string, Error | undefined>> {
   const results = new Map<string, Error | undefined>();
   const pushed = histories.map(({ workflowId, text }) => ({ workflowId, history: historyFromJson(JSON.parse(text)) }));
   let index = 0;
-  for await (const { error } of Worker.runReplayHistories({ workflowBundle }, pushed)) results.set(histories[index++]?.file ?? '', error);
+  for await (const { error } of Worker.runReplayHistories(workflows, pushed)) results.set(histories[index++]?.file ?? '', error);
   return results;
 }
 
@@ -34,7 +34,7 @@ describe('the histories of every version', () => {
   let results: Map<string, Error | undefined>;
 
   beforeAll(async () => {
-    results = await replay(await bundleWorkflows());
+    results = await replay(await workflowsFor({}));
   });
 
   test.each(histories.map(({ file }) => file))('%s replays', (file) => {
@@ -62,7 +62,7 @@ describe('the histories of every version', () => {
 
 describe('the replay finds a deliberate change', () => {
   test.each(CHANGES.map((change) => [change.what, change] as const))('%s', async (_what, change) => {
-    const results = await replay(await bundleChanged(change));
+    const results = await replay({ workflowBundle: await bundleChanged(change) });
     const failed = [...results].flatMap(([file, error]) => (error === undefined ? [] : [file]));
     const expected = histories.filter((history) => change.breaks(history)).map(({ file }) => file);
     expect(expected.length).toBeGreaterThan(3);

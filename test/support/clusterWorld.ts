@@ -7,6 +7,7 @@ import { ClusterRun, SHORT_INTERVALS } from './clusterRun.ts';
 import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
 import { createTestNamespace, type TestNamespace } from './pods.ts';
 import { findSecrets } from './secretSearch.ts';
+import { terminateAll } from './terminateAll.ts';
 import { until } from './until.ts';
 import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
 
@@ -156,17 +157,10 @@ export class ClusterWorld {
   async close(): Promise<void> {
     for (const worker of this.workers) worker.kill('SIGKILL');
     await Promise.all(this.workers.map(async (worker) => await worker.ended));
-    await this.#terminateAll();
+    await terminateAll(this.client, this.taskQueue);
     await this.recorder.stop();
     await this.simulator.stop();
     await this.#connection.close();
     await this.namespace.remove();
-  }
-
-  /** What a failed test left running must not be picked up by another. */
-  async #terminateAll(): Promise<void> {
-    for await (const { workflowId } of this.client.workflow.list({ query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'` })) {
-      await this.client.workflow.getHandle(workflowId).terminate('the test is over');
-    }
   }
 }

@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundle } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { ActivityPorts } from '../../activities/ports.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
-import { bundleWorkflows } from '../../worker/workflowBundle.ts';
 import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
+import { terminateAll } from './terminateAll.ts';
 import { until } from './until.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
-
-let bundle: Promise<WorkflowBundle> | undefined;
 
 /** A worker of this test's own on the real Temporal server, with the real workflows, activities and watcher over the given ports. */
 export interface HoldfastWorld {
@@ -41,7 +39,6 @@ export async function holdfastWorld(address: string, ports: ActivityPorts): Prom
   const connection = await Connection.connect({ address });
   const client = new Client({ connection });
   const native = await NativeConnection.connect({ address });
-  bundle ??= bundleWorkflows();
   let running: { worker: Worker; done: Promise<void> } | undefined;
 
   const world: HoldfastWorld = {
@@ -59,11 +56,12 @@ export async function holdfastWorld(address: string, ports: ActivityPorts): Prom
     },
     async resume(credentials = ['default']) {
       const plugin = new HoldfastPlugin({ ...ports, ciQueues: credentials.map((credential) => ({ credential })), answersHeldBackMs: 50 });
-      const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: await (bundle as Promise<WorkflowBundle>), plugins: [plugin] });
+      const worker = await Worker.create({ connection: native, taskQueue, plugins: [plugin] });
       running = { worker, done: worker.run() };
     },
     async close() {
       await world.suspend();
+      await terminateAll(client, taskQueue);
       await native.close();
       await connection.close();
     },

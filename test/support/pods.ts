@@ -1,5 +1,5 @@
 import { CoreV1Api, KubeConfig, type V1Container, type V1Pod } from '@kubernetes/client-node';
-import { setTimeout as delay } from 'node:timers/promises';
+import { untilSeen } from './until.ts';
 
 /** A namespace of a test's own, with what a test on pods needs. */
 export interface TestNamespace {
@@ -57,14 +57,10 @@ export async function createTestNamespace(kubeconfig: string, prefix: string): P
 
 /** Reads until the condition holds; a 404 is `undefined`. */
 async function waitFor<T>(read: () => Promise<T>, wanted: (value: T | undefined) => boolean, withinMs: number, what: string): Promise<T | undefined> {
-  const deadline = performance.now() + withinMs;
-  for (;;) {
-    const value = await read().catch((error: { code?: number }) => {
+  const present = async (): Promise<T | undefined> =>
+    await read().catch((error: { code?: number }) => {
       if (error.code === 404) return undefined;
       throw error;
     });
-    if (wanted(value)) return value;
-    if (performance.now() > deadline) throw new Error(`${what}: not as wanted after ${withinMs} ms: ${JSON.stringify((value as V1Pod | undefined)?.status)}`);
-    await delay(50);
-  }
+  return await untilSeen(what, present, wanted, withinMs);
 }

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  * @throws Error after `timeoutMs`
  */
 export async function until(what: string, holds: () => Promise<boolean> | boolean, explain: () => string = () => '', timeoutMs = 30_000): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
+  const startedAt = Date.now();
   let lastError: unknown;
   for (;;) {
     try {
@@ -15,18 +15,23 @@ export async function until(what: string, holds: () => Promise<boolean> | boolea
     } catch (error) {
       lastError = error;
     }
-    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${what}: ${explain()}`, { cause: lastError });
-    await delay(20);
+    if (Date.now() - startedAt > timeoutMs) throw new Error(`waited ${timeoutMs} ms for ${what}: ${explain()}`, { cause: lastError });
+    await nextLook(startedAt);
   }
 }
 
 /** Looks until the state is as wanted. @throws Error after `timeoutMs`, with what was seen last */
 export async function untilSeen<T>(what: string, look: () => Promise<T>, fits: (seen: T) => boolean, timeoutMs = 20_000): Promise<T> {
-  const deadline = Date.now() + timeoutMs;
+  const startedAt = Date.now();
   for (;;) {
     const seen = await look();
     if (fits(seen)) return seen;
-    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(seen)}`);
-    await delay(25);
+    if (Date.now() - startedAt > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(seen)}`);
+    await nextLook(startedAt);
   }
+}
+
+/** The longer it takes, the less often: a look is a query or a request, and takes CPU from what is waited for. */
+async function nextLook(startedAt: number): Promise<void> {
+  await delay(Math.min(Math.max((Date.now() - startedAt) / 10, 20), 100));
 }

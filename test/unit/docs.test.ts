@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
@@ -158,6 +158,14 @@ describe('docs/lifecycle.md', () => {
     // A test of the table shows that it can return each of these.
     expect([...documented].toSorted()).toEqual([...ROWS].toSorted());
   });
+});
+
+test('docs/testing.md lists every folder of test/, with its project', async () => {
+  const { default: jest } = (await import(join(PROJECT, 'jest.config.js'))) as { default: { projects: { displayName: string; roots: string[] }[] } };
+  const projectOf = (folder: string): string => jest.projects.find(({ roots }) => roots.includes(`<rootDir>/test/${folder}`))?.displayName ?? '–';
+  const folders = readdirSync(join(PROJECT, 'test'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const rows = [...read('docs/testing.md').matchAll(/^\| `test\/(\w+)\/` \| (\S+) \|/gm)].map(([, folder = '', project = '']) => `${folder} ${project}`);
+  expect(rows.toSorted()).toEqual(folders.map(({ name }) => `${name} ${projectOf(name)}`).toSorted());
 });
 
 describe('docs/fleets.md', () => {

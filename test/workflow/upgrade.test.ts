@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
-import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { RUNNER_SET_WORKFLOW, drainSetUpdate, pauseUpdate, resumeUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput } from '../../core/contract/index.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
-import { bundleWorkflows } from '../../worker/workflowBundle.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -13,7 +12,6 @@ import { until } from '../support/until.ts';
 await describeWithLab('worker versions', { temporal: true }, (lab) => {
   const deploymentName = `holdfast-${randomUUID().slice(0, 8)}`;
   const taskQueue = deploymentName;
-  let bundle: WorkflowBundle;
   let connection: Connection;
   let native: NativeConnection;
   let client: Client;
@@ -22,7 +20,6 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
 
   beforeEach(async () => {
     const { address = '' } = lab.temporal ?? {};
-    bundle = await bundleWorkflows();
     connection = await Connection.connect({ address });
     native = await NativeConnection.connect({ address });
     client = new Client({ connection });
@@ -38,7 +35,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
   async function startWorker(buildId: string): Promise<void> {
     const plugin = new HoldfastPlugin({ compute, ciServers: new FakeCiServer(), ciQueues: [{ credential: 'default' }] });
     const workerDeploymentOptions = { useWorkerVersioning: true, version: { deploymentName, buildId }, defaultVersioningBehavior: 'PINNED' } as const;
-    const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: bundle, plugins: [plugin], workerDeploymentOptions });
+    const worker = await Worker.create({ connection: native, taskQueue, plugins: [plugin], workerDeploymentOptions });
     running.push({ worker, done: worker.run() });
     // The server knows a version once its workers have polled.
     await until(`version ${buildId} to be current`, async () => {

@@ -123,6 +123,9 @@ export async function readPod(folders: StateFolders, name: string): Promise<PodR
     readJson<StopRequest>(file(POD_FILE.stop)),
     readJson<RunnerExit>(file(POD_FILE.exit)),
   ]);
+  // A folder that goes to the trash between two reads takes with it what was written long before: that pod is gone, not without an end.
+  const torn = (started === undefined || exit === undefined) && (await readJson<ProcessPodSpec>(file(POD_FILE.spec)))?.uid !== spec.uid;
+  if (torn) return undefined;
   return defined({ spec, owner, started, stop, exit });
 }
 

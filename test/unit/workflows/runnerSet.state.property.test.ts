@@ -1,3 +1,4 @@
+/** What a set decides, whatever happens to it in whatever order, in a model of its world. That it is carried out so: workflow/runnerSetRandom. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { SetModel } from '../../support/setModel.ts';
