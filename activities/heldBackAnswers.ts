@@ -12,7 +12,7 @@ import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
 import { isMet, type PodCondition } from '../core/domain/podConditions.ts';
 import type { PodRef, PodView } from '../core/domain/pod.ts';
 
-export interface ShortAnswer {
+export interface HeldBackAnswer {
   readonly taskToken: Uint8Array;
   readonly podName: string;
   readonly result: unknown;
@@ -33,10 +33,10 @@ const LONGEST_MS = 5_000;
 /** In a local activity, which keeps its workflow's queries and updates waiting. */
 const LONGEST_LOCAL_MS = 2_000;
 
-export class ShortWaits {
+export class HeldBackAnswers {
   readonly longestMs: number;
   readonly #lookOuts = new Map<string, LookOut>();
-  #answer: ((answer: ShortAnswer) => void) | undefined;
+  #answer: ((answer: HeldBackAnswer) => void) | undefined;
 
   /** @param longestMs - for which an answer is held back @default 5000 */
   constructor(longestMs: number = LONGEST_MS) {
@@ -44,7 +44,7 @@ export class ShortWaits {
   }
 
   /** From now on answers can be given. */
-  open(answer: (answer: ShortAnswer) => void): void {
+  open(answer: (answer: HeldBackAnswer) => void): void {
     this.#answer = answer;
   }
 
@@ -123,14 +123,14 @@ function isSeen({ seen, until }: LookOut): boolean {
  * @param dueWithinMs - when the workflow has something else to do
  * @throws CompleteAsyncError when the result will be given later: when the condition holds, or after a while
  */
-export async function answerSoon<T>(shortWaits: ShortWaits | undefined, lookOut: LookOut | undefined, resultOf: (pod: PodView | undefined) => T, dueWithinMs = Number.POSITIVE_INFINITY): Promise<T> {
-  if (shortWaits === undefined || lookOut === undefined) return resultOf(lookOut?.seen);
+export async function answerSoon<T>(heldBackAnswers: HeldBackAnswers | undefined, lookOut: LookOut | undefined, resultOf: (pod: PodView | undefined) => T, dueWithinMs = Number.POSITIVE_INFINITY): Promise<T> {
+  if (heldBackAnswers === undefined || lookOut === undefined) return resultOf(lookOut?.seen);
   const { taskToken, scheduledTimestampMs, scheduleToCloseTimeoutMs, isLocal } = activityInfo();
   const leftMs = scheduleToCloseTimeoutMs > 0 ? scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now() : Number.POSITIVE_INFINITY;
   // What is done must not come too late for its deadline only because of this.
-  const wantedMs = Math.min(shortWaits.longestMs, dueWithinMs);
+  const wantedMs = Math.min(heldBackAnswers.longestMs, dueWithinMs);
   const heldMs = wantedMs < leftMs / 2 ? wantedMs : 0;
-  if (isLocal) return resultOf(await shortWaits.until(lookOut, Math.min(heldMs, LONGEST_LOCAL_MS)));
-  if (shortWaits.hold(lookOut, taskToken, resultOf, heldMs)) throw new CompleteAsyncError();
+  if (isLocal) return resultOf(await heldBackAnswers.until(lookOut, Math.min(heldMs, LONGEST_LOCAL_MS)));
+  if (heldBackAnswers.hold(lookOut, taskToken, resultOf, heldMs)) throw new CompleteAsyncError();
   return resultOf(lookOut.seen);
 }

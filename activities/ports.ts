@@ -2,12 +2,10 @@
  * The interfaces between the activities and the world, and the closed set of errors their adapters throw.
  * Adapters implement these; activities depend on nothing else.
  */
-import type { ShortWaits } from './heldBackAnswers.ts';
+import type { HeldBackAnswers } from './heldBackAnswers.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from '../core/domain/pod.ts';
-import type { Scope, RegisterRequest, CiJob, CiJobs } from '../core/domain/ciServer.ts';
-import type { ListedRunner } from '../core/calls/index.ts';
-import type { RunnerInput, SetRunnerMemo } from '../core/contract/index.ts';
+import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
 
@@ -179,49 +177,18 @@ export class ComputeError extends Error {
   }
 }
 
-// ------------------------------------------------------------------------------------ runners of a set, at Temporal
-
-export interface RunnerStart {
-  readonly workflowId: string;
-  readonly set: string;
-  readonly input: RunnerInput;
-  readonly memo: SetRunnerMemo;
-}
-
-/** Starts, drains and lists runners of the task queue that the activity runs on. */
-export interface RunnerWorkflows {
-  /**
-   * Starts a runner; one that was started already under this id, and may have ended, is as good.
-   * @throws RunnerRefusedError where trying again does not help; anything else is worth another try
-   */
-  start(runner: RunnerStart): Promise<void>;
-  /** Asks a runner to drain: its job may finish. `gone`: it has ended. */
-  drain(workflowId: string, reason: string): Promise<'draining' | 'gone'>;
-  /** The running runners of a set. */
-  list(set: string): Promise<ListedRunner[]>;
-  /** Of these jobs, those that are this set's to serve when all running sets are looked at, and those that its own runners run. */
-  jobsOf(of: { set: string; taskQueue: string; scope: Scope }, jobs: readonly CiJob[]): Promise<CiJob[]>;
-}
-
-/** Temporal does not take the runner as it is. */
-export class RunnerRefusedError extends Error {
-  override readonly name = 'RunnerRefusedError';
-}
-
 // ---------------------------------------------------------------------------------------------------- all of them
 
 /** What the activities are built from. */
 export interface ActivityPorts {
   readonly compute: Compute;
   readonly ciServers: CiServers;
-  /** Absent: this worker can run no set. */
-  readonly workflows?: RunnerWorkflows;
   /** Absent: no log is kept. */
   readonly podLogs?: PodLogs;
   /** Timeouts that the worker's config sets for scopes. */
   readonly timeoutPolicy?: TimeoutPolicy;
   /** Absent: every activity is answered when it has done its part. */
-  readonly shortWaits?: ShortWaits;
+  readonly heldBackAnswers?: HeldBackAnswers;
 }
 
 /** Where the log's tail of a runner goes that did not succeed. */

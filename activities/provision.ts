@@ -16,8 +16,8 @@ import type { ProvisionInput, Provisioned, FindProvisionedInput } from '../core/
  */
 export async function provision(ports: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
   const provisioned = await make(ports, input);
-  const lookOut = isMet('online', provisioned.pod, Date.now()) ? undefined : ports.shortWaits?.lookOut(provisioned.pod, 'online');
-  return await answerSoon(ports.shortWaits, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.dueWithinMs);
+  const lookOut = isMet('online', provisioned.pod, Date.now()) ? undefined : ports.heldBackAnswers?.lookOut(provisioned.pod, 'online');
+  return await answerSoon(ports.heldBackAnswers, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.dueWithinMs);
 }
 
 async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {

@@ -11,7 +11,7 @@ import type { ActivityPorts } from './ports.ts';
 
 /** Deletes what the input names. What does not exist (any more) is as good as deleted. */
 export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<PodDeletion> {
-  const { compute, shortWaits } = ports;
+  const { compute, heldBackAnswers } = ports;
   const { identity, namespace } = input;
   const { state, lookOut } = await onCluster(`deleting what ran of ${compute.podName(identity)}`, async () => {
     const [deleted] = await Promise.all([
@@ -21,23 +21,23 @@ export async function tearDown(ports: ActivityPorts, input: TearDownInput): Prom
     ]);
     return deleted;
   });
-  return await answerSoon(shortWaits, lookOut, (seen) => (seen?.gone === true ? 'gone' : state));
+  return await answerSoon(heldBackAnswers, lookOut, (seen) => (seen?.gone === true ? 'gone' : state));
 }
 
 async function deletePod(ports: ActivityPorts, { identity, namespace, pod: wanted }: TearDownInput): Promise<{ state: PodDeletion; lookOut?: LookOut }> {
-  const { compute, shortWaits } = ports;
+  const { compute, heldBackAnswers } = ports;
   if (wanted === undefined) return { state: 'gone' };
   const pod = wanted.ref ?? (await compute.observe({ name: compute.podName(identity), ...defined({ namespace }) }));
   if (pod === undefined) return { state: 'gone' };
   const { gracePeriodSeconds, reason, announce } = wanted;
   if (wanted.keepLog === true) await keepLog(ports, pod, identity.workflowId);
   // From before the deletion: its end may be told of sooner than the request is answered.
-  const lookOut = wanted.untilGone === true ? shortWaits?.lookOut(pod, 'gone') : undefined;
+  const lookOut = wanted.untilGone === true ? heldBackAnswers?.lookOut(pod, 'gone') : undefined;
   let state: PodDeletion = 'gone';
   try {
     state = await compute.deletePod(pod, defined({ gracePeriodSeconds, reason, announce }));
   } finally {
-    if (state === 'gone' && lookOut !== undefined) shortWaits?.forget(lookOut);
+    if (state === 'gone' && lookOut !== undefined) heldBackAnswers?.forget(lookOut);
   }
   return state === 'gone' ? { state } : { state, ...defined({ lookOut }) };
 }

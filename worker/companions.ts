@@ -1,6 +1,6 @@
 /** What runs beside a Worker that has the plugin: an activity-only Worker for each CI server credential, and the watcher of the pods. */
 import { Worker, type WorkerOptions } from '@temporalio/worker';
-import type { ShortWaits } from '../activities/heldBackAnswers.ts';
+import type { HeldBackAnswers } from '../activities/heldBackAnswers.ts';
 import type { Compute, Logger } from '../activities/ports.ts';
 import { startWatcher, type Watcher } from '../activities/watcher/startWatcher.ts';
 import { ciTaskQueue } from '../core/contract/index.ts';
@@ -10,7 +10,7 @@ import type { CiQueue } from './settings/ciQueues.ts';
 
 export interface CompanionsOptions {
   readonly compute: Compute;
-  readonly shortWaits: ShortWaits;
+  readonly heldBackAnswers: HeldBackAnswers;
   readonly ciQueues: readonly CiQueue[];
   readonly logger: Logger;
   readonly onCompletion?: (completed: boolean) => void;
@@ -78,11 +78,11 @@ export class Companions {
   }
 
   async #startWatcher(main: Worker): Promise<void> {
-    const { compute, shortWaits, logger, onCompletion, workerOptions } = this.#options;
+    const { compute, heldBackAnswers, logger, onCompletion, workerOptions } = this.#options;
     const { client } = main;
     if (!client) throw new Error('the Worker has no connection to Temporal');
     const completer = createCompleter({ client, taskQueue: workerOptions.taskQueue });
-    const starting = startWatcher({ compute, completer, shortWaits, logger, ...defined({ onCompletion }) });
+    const starting = startWatcher({ compute, completer, heldBackAnswers, logger, ...defined({ onCompletion }) });
     const { signal } = this.#stopping;
     void starting.then(async (watcher) => (signal.aborted ? await watcher.stop() : undefined)).catch(() => undefined);
     // A cluster that does not answer must not keep the worker from stopping.

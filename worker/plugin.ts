@@ -1,6 +1,6 @@
 /** Holdfast as a Temporal plugin: put it on any Worker of yours, and that Worker runs runners. */
 import { NativeConnection, type ReplayWorkerOptions, type Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
-import { ShortWaits } from '../activities/heldBackAnswers.ts';
+import { HeldBackAnswers } from '../activities/heldBackAnswers.ts';
 import { createActivities } from '../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
@@ -53,14 +53,14 @@ const QUIET: Logger = { info: () => undefined, warn: () => undefined };
 export class HoldfastPlugin implements WorkerPlugin {
   readonly name = 'holdfast';
   readonly #options: HoldfastPluginOptions;
-  readonly #shortWaits: ShortWaits;
+  readonly #heldBackAnswers: HeldBackAnswers;
   #workerOptions: WorkerOptions | undefined;
   #ownConnection: NativeConnection | undefined;
   #companions: Companions | undefined;
 
   constructor(options: HoldfastPluginOptions) {
     this.#options = options;
-    this.#shortWaits = new ShortWaits(options.answersHeldBackMs);
+    this.#heldBackAnswers = new HeldBackAnswers(options.answersHeldBackMs);
   }
 
   /** What a readiness probe wants to know. */
@@ -74,7 +74,7 @@ export class HoldfastPlugin implements WorkerPlugin {
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     const { compute, ciServers, podLogs, timeoutPolicy } = this.#options;
-    const activities = createActivities({ compute, ciServers, shortWaits: this.#shortWaits, ...defined({ podLogs, timeoutPolicy }) });
+    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, ...defined({ podLogs, timeoutPolicy }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.
@@ -91,7 +91,7 @@ export class HoldfastPlugin implements WorkerPlugin {
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     if (!this.#workerOptions || this.#companions) return await next(worker);
     const { logger = QUIET, ...options } = this.#options;
-    this.#companions = new Companions({ ...options, shortWaits: this.#shortWaits, logger, workerOptions: this.#workerOptions });
+    this.#companions = new Companions({ ...options, heldBackAnswers: this.#heldBackAnswers, logger, workerOptions: this.#workerOptions });
     try {
       await this.#companions.runWith(worker, next);
     } finally {

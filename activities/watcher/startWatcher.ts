@@ -4,7 +4,7 @@
  */
 import { POD_CONDITIONS, isMet, type PodCondition } from '../../core/domain/podConditions.ts';
 import { deleteEarly } from '../earlyDeletion.ts';
-import type { ShortWaits } from '../heldBackAnswers.ts';
+import type { HeldBackAnswers } from '../heldBackAnswers.ts';
 import type { Compute, Logger, WaitCompleter } from '../ports.ts';
 import { TaskQueue } from '../taskQueue.ts';
 import { Completions } from './completions.ts';
@@ -18,7 +18,7 @@ export interface WatcherOptions {
   readonly completer: WaitCompleter;
   readonly logger: Logger;
   /** Activities of this process that hold their answer back. */
-  readonly shortWaits?: ShortWaits;
+  readonly heldBackAnswers?: HeldBackAnswers;
   /** Completions under way at once. @default 64 */
   readonly concurrency?: number;
   /** When to offer an answer again for which nobody waited, in ms after one another. @default 5 s, 30 s */
@@ -40,7 +40,7 @@ const ANNOUNCE_ONLINE_MS = 15 * 60_000;
 
 /** Starts the one watcher of this process. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
-  const { compute, completer, logger, shortWaits, concurrency = 64, againMs = [5_000, 30_000] } = options;
+  const { compute, completer, logger, heldBackAnswers, concurrency = 64, againMs = [5_000, 30_000] } = options;
   const queue = new TaskQueue(concurrency, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
   const timers = new DueTimers();
   const states = new StateAnnouncements(queue, completer);
@@ -62,7 +62,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     tellState(pod, stateNews(pod, pod, nowMs));
   };
 
-  shortWaits?.open(({ taskToken, podName, result }) => {
+  heldBackAnswers?.open(({ taskToken, podName, result }) => {
     void queue.add(`answer that waited for ${podName}`, async () => {
       if (!(await completer.answer(taskToken, result))) logger.warn({ pod: podName }, 'nobody waited for an answer that was held back: its activity had timed out, and is tried again');
     });
@@ -73,7 +73,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       const nowMs = Date.now();
       for (const condition of POD_CONDITIONS) {
         // Told first: an answer that is held back takes the place of the wait's.
-        const answered = shortWaits?.changed(pod, condition) === true;
+        const answered = heldBackAnswers?.changed(pod, condition) === true;
         if (!answered && isNews(condition, pod, previous, nowMs)) completions.offer(condition, pod);
       }
       timers.set(pod, nowMs, () => timeHasCome(pod, nowMs));
@@ -90,7 +90,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     idle: async () => await queue.idle(),
     async stop() {
       await watch.stop();
-      shortWaits?.close();
+      heldBackAnswers?.close();
       timers.stop();
       completions.stop();
       await queue.stop();

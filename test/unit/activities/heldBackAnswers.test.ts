@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { ShortWaits, type ShortAnswer } from '../../../activities/heldBackAnswers.ts';
+import { HeldBackAnswers, type HeldBackAnswer } from '../../../activities/heldBackAnswers.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const POD: PodView = { name: 'runner-1-ab', uid: 'u1', workflowId: 'runner-1', scheduled: false, createdAt: '2026-01-01T00:00:00Z', ended: false, gone: false, terminating: false, online: false, busy: false };
@@ -7,15 +7,15 @@ const SCHEDULED = { ...POD, scheduled: true };
 const ONLINE = { ...SCHEDULED, startedAt: '2026-01-01T00:00:01Z', online: true };
 const TOKEN = new Uint8Array([1]);
 const seen = (pod: PodView | undefined): object => ({ seen: pod ?? 'nothing' });
-const answer = (pod?: PodView): ShortAnswer => ({ taskToken: TOKEN, podName: POD.name, result: seen(pod) });
+const answer = (pod?: PodView): HeldBackAnswer => ({ taskToken: TOKEN, podName: POD.name, result: seen(pod) });
 
-let waits: ShortWaits;
-let answers: ShortAnswer[];
+let waits: HeldBackAnswers;
+let answers: HeldBackAnswer[];
 
 beforeEach(() => {
   jest.useFakeTimers();
   answers = [];
-  waits = new ShortWaits();
+  waits = new HeldBackAnswers();
   waits.open((given) => answers.push(given));
 });
 afterEach(() => void jest.useRealTimers());
@@ -75,7 +75,7 @@ test('another pod of the same name answers nobody', () => {
 
 test('holds nothing back where there is no time, before it is open, and once it is closed; then everybody is answered', () => {
   expect(hold(0)).toBe(false);
-  const unopened = new ShortWaits();
+  const unopened = new HeldBackAnswers();
   expect(unopened.hold(unopened.lookOut(POD, 'online'), TOKEN, seen, 5_000)).toBe(false);
   hold();
   waits.close();

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { ServiceError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError, type Client, type WorkflowStartOptions } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
+import { RUNNER_LEAVES_ALREADY } from '../../../core/contract/index.ts';
 import { drainRunners } from '../../../activities/sets/drainRunners.ts';
 import { startRunners } from '../../../activities/sets/startRunners.ts';
 
@@ -54,7 +56,7 @@ describe('draining a runner of a set', () => {
       if (error !== undefined) throw error;
     };
     const handle = {
-      startUpdate: async () => fail(update),
+      executeUpdate: async () => fail(update),
       signal: async (_definition: unknown, body: unknown) => {
         signalled.push(body);
         fail(signal);
@@ -67,8 +69,9 @@ describe('draining a runner of a set', () => {
   const unanswered = new WorkflowUpdateRPCTimeoutOrCancelledError('no worker');
 
   test.each([
-    ['the update is accepted', undefined, undefined, { gone: [], signalled: [] }],
-    ['it is being torn down, and refuses', new WorkflowUpdateFailedError('refused', undefined), undefined, { gone: [], signalled: [] }],
+    ['it takes the update', undefined, undefined, { gone: [], signalled: [] }],
+    ['it is being torn down, and refuses', new WorkflowUpdateFailedError('refused', ApplicationFailure.nonRetryable('the runner is TearingDown already', RUNNER_LEAVES_ALREADY)), undefined, { gone: [], signalled: [] }],
+    ['the SDK refuses, because the runner has no handler yet: a signal waits for one', new WorkflowUpdateFailedError('refused', ApplicationFailure.nonRetryable('No registered handler for update: drain')), undefined, { gone: [], signalled: [{ mode: 'drain', reason: 'idle' }] }],
     ['it has ended', ended, undefined, { gone: ['runner-linux-a'], signalled: [] }],
     ['no worker answers: a signal waits for one', unanswered, undefined, { gone: [], signalled: [{ mode: 'drain', reason: 'idle' }] }],
     ['no worker answers, and it ends meanwhile', unanswered, ended, { gone: ['runner-linux-a'], signalled: [{ mode: 'drain', reason: 'idle' }] }],

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ShortWaits } from '../../../activities/heldBackAnswers.ts';
+import { HeldBackAnswers } from '../../../activities/heldBackAnswers.ts';
 import { startWatcher } from '../../../activities/watcher/startWatcher.ts';
 import type { Logger, WaitCompleter } from '../../../activities/ports.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
@@ -66,10 +66,10 @@ test('completes a wait when its condition comes true, once', async () => {
 test('an answer that is held back is given instead of a wait’s, and at the stop with what is known', async () => {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
-  const shortWaits = new ShortWaits();
-  const watcher = await startWatcher({ compute, completer, shortWaits, logger: quiet, againMs: [] });
+  const heldBackAnswers = new HeldBackAnswers();
+  const watcher = await startWatcher({ compute, completer, heldBackAnswers, logger: quiet, againMs: [] });
   const [soon, never] = await Promise.all([1, 2].map(async (attempt) => await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt }, labels: {}, terminationGracePeriodSeconds: 30 })));
-  for (const pod of [soon as PodView, never as PodView]) expect(shortWaits.hold(shortWaits.lookOut(pod, 'online'), new Uint8Array(), (seen) => [pod.name, seen?.online], 60_000)).toBe(true);
+  for (const pod of [soon as PodView, never as PodView]) expect(heldBackAnswers.hold(heldBackAnswers.lookOut(pod, 'online'), new Uint8Array(), (seen) => [pod.name, seen?.online], 60_000)).toBe(true);
   compute.start(soon?.name ?? '');
   await watcher.idle();
   expect(completer.answered).toEqual([[soon?.name, true]]);
