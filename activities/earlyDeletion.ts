@@ -3,7 +3,7 @@
  *
  * What: when a runner for one job did it and ended by itself, and its workflow has taken note of that end, the watcher deletes the pod at
  * once. Its workflow would ask for the same next; it finds the pod gone, or going. This is the only place beside the workflow's own
- * requests (`tearDown`, `stopPod`) that deletes a pod.
+ * requests (activities/tearDown.ts) that deletes a pod.
  *
  * Why: what the pod takes of its node is free, and the next runner scheduled there, without the workflow task and the activity that lie
  * between the news and the tear-down, each of which queues behind those of all other runners when many end together. It costs no

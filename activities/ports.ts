@@ -4,7 +4,8 @@
  */
 import type { HeldBackAnswers } from './heldBackAnswers.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
-import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from '../core/domain/pod.ts';
+import type { VolumeClaim } from '../core/contract/index.ts';
+import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
@@ -144,7 +145,7 @@ export interface Compute {
   /** Deletes what {@link storeRegistrationSecret} made. Absent: fine. */
   deleteRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<void>;
   /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent: fine. */
-  deleteClaims(identity: RunnerIdentity, claims: readonly VolumeClaimRequest[], namespace?: string): Promise<void>;
+  deleteClaims(identity: RunnerIdentity, claims: readonly VolumeClaim[], namespace?: string): Promise<void>;
   /** May a claim that a pod on this node had mounted be mounted by another? Only once nothing can write from there any more. */
   nodeState(node: string): Promise<'ready' | 'gone' | 'fenced' | 'unreachable'>;
   /** The last lines of the runner container's log, at most so many bytes; `undefined`: there is none (any more). */

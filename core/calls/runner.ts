@@ -1,6 +1,7 @@
 /** What the workflows `runner` and `deregistration` may ask of the world. */
 import type { RegisterRequest, RemovalAnswer, Scope } from '../domain/ciServer.ts';
-import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from '../domain/pod.ts';
+import type { VolumeClaim } from '../contract/index.ts';
+import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../domain/pod.ts';
 import type { PodCondition } from '../domain/podConditions.ts';
 import type { DeregistrationSpec } from '../input/deregistration.ts';
 import type { RunnerSpec } from '../input/runner.ts';
@@ -125,7 +126,7 @@ export interface TearDownInput {
   /** The Secret with the registration. */
   readonly secret?: boolean;
   /** Of these claims, those that are the life's own. */
-  readonly claims?: readonly VolumeClaimRequest[];
+  readonly claims?: readonly VolumeClaim[];
 }
 
 /** What the deletion of a pod has come to. */

@@ -6,43 +6,21 @@ export const RUNNER_WORKFLOW = 'runner';
 /** Type of the failure with which a runner that is being torn down refuses the update `drain`. */
 export const RUNNER_LEAVES_ALREADY = 'RunnerLeavesAlready';
 
-export type RunnerPhase =
-  | 'Requested'
-  | 'Provisioning'
-  | 'Registering'
-  | 'Idle'
-  | 'Busy'
-  | 'Draining'
-  | 'Unregistering'
-  | 'TearingDown'
-  | 'Gone';
+/** In the order of a life. */
+export const RUNNER_PHASES = ['Requested', 'Provisioning', 'Registering', 'Idle', 'Busy', 'Draining', 'Unregistering', 'TearingDown', 'Gone'] as const;
+export type RunnerPhase = (typeof RUNNER_PHASES)[number];
 
 /**
  * `succeeded`: its job(s) ran, whatever their conclusion. `failed`: the runner process itself failed.
  * `errored`: infrastructure; page someone. `aborted`: cancelled, superseded, or ended by policy.
  */
-export type RunnerOutcome = 'succeeded' | 'failed' | 'errored' | 'aborted';
+export const RUNNER_OUTCOMES = ['succeeded', 'failed', 'errored', 'aborted'] as const;
+export type RunnerOutcome = (typeof RUNNER_OUTCOMES)[number];
 
 export const RUNNER_CAUSES = [
-  'evicted',
-  'preempted',
-  'node_lost',
-  'node_shutdown',
-  'oom_killed',
-  'image_pull',
-  'unschedulable',
-  'pending_timeout',
-  'never_registered',
-  'run_timeout',
-  'idle_timeout',
-  'agent_lost',
-  'deleted_externally',
-  'superseded',
-  'cancelled',
-  'quota_exceeded',
-  'runner_deprecated',
-  'credentials',
-  'ci_server_unreachable',
+  'evicted', 'preempted', 'node_lost', 'node_shutdown', 'oom_killed', 'image_pull', 'unschedulable', 'pending_timeout',
+  'never_registered', 'run_timeout', 'idle_timeout', 'agent_lost', 'deleted_externally', 'superseded', 'cancelled',
+  'quota_exceeded', 'runner_deprecated', 'credentials', 'ci_server_unreachable',
 ] as const;
 export type RunnerCause = (typeof RUNNER_CAUSES)[number];
 

@@ -1,4 +1,5 @@
 /** Pods as the workflows and activities see them: what is asked for, and what is seen. Plain data, the same for every compute. */
+import type { VolumeClaim } from '../contract/index.ts';
 
 /**
  * Identity of one runner of one life: everything that is created for it is named from a hash of these three,
@@ -27,7 +28,7 @@ export interface PodRequest {
   /** Absent: the command runs bare. */
   readonly supervision?: Supervision;
   /** @default none */
-  readonly volumeClaims?: readonly VolumeClaimRequest[];
+  readonly volumeClaims?: readonly VolumeClaim[];
 }
 
 /** How the supervisor runs the command; see docs/supervisor.md. Durations in ms. */
@@ -53,18 +54,6 @@ export interface Supervision {
 
 /** Name of the volume claim that holds the state of a workload from one attempt to the next: `HOLDFAST_STATE_DIR`. */
 export const STATE_CLAIM = 'state';
-
-/** A persistent volume of the runner container. The one called {@link STATE_CLAIM} outlives an attempt. */
-export interface VolumeClaimRequest {
-  readonly name: string;
-  readonly mountPath: string;
-  /** Name of a claim that is kept. Absent: one of this life's own, named from its identity without the attempt. */
-  readonly claim?: string;
-  /** Size of a claim that is made where it does not exist, such as `10Gi`. */
-  readonly storage?: string;
-  readonly storageClass?: string;
-  readonly accessModes?: readonly string[];
-}
 
 export interface PodTemplate {
   readonly metadata?: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> };

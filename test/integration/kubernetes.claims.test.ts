@@ -1,3 +1,4 @@
+import type { VolumeClaim } from '../../core/contract/index.ts';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { V1Node } from '@kubernetes/client-node';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
@@ -19,7 +20,7 @@ await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernete
 
   test('a life’s own claim serves all its attempts, and goes when it is told to; a named one stays', async () => {
     const { compute } = harness;
-    const volumeClaims = [
+    const volumeClaims: VolumeClaim[] = [
       { name: 'state', mountPath: '/state', storage: '1Gi', storageClass: 'nobody' },
       { name: 'cache', mountPath: '/cache', claim: 'shared-cache', storage: '5Gi', accessModes: ['ReadWriteMany'] },
     ];

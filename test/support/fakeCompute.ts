@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
 import type { Compute, DeletionOptions, PodListener, Registration } from '../../activities/ports.ts';
-import type { PodRequest, PodView, RunnerIdentity, StopReason, VolumeClaimRequest } from '../../core/domain/pod.ts';
+import type { VolumeClaim } from '../../core/contract/index.ts';
+import type { PodRequest, PodView, RunnerIdentity, StopReason } from '../../core/domain/pod.ts';
 
 /**
  * A compute in memory whose pods do what the test says. It stands in for a cluster only in tests of the workflow's own logic;
@@ -39,7 +40,7 @@ export class FakeCompute implements Compute {
     return this.unsound;
   }
 
-  async deleteClaims(_identity: RunnerIdentity, claims: readonly VolumeClaimRequest[]): Promise<void> {
+  async deleteClaims(_identity: RunnerIdentity, claims: readonly VolumeClaim[]): Promise<void> {
     this.deletedClaims.push(...claims.filter(({ claim }) => claim === undefined).map(({ name }) => name));
   }
 

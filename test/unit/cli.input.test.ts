@@ -6,7 +6,7 @@ import { CliError } from '../../worker/cli/exit.ts';
 import { onInterrupt, samePressMs } from '../../worker/cli/interrupts.ts';
 import { readableName } from '../../worker/cli/readableName.ts';
 import { inputFromFlags, type RunnerFlags } from '../../worker/cli/runnerFlags.ts';
-import { quote, selectionQuery, type Selection } from '../../worker/cli/selection.ts';
+import { selectionQuery, type Selection } from '../../worker/cli/selection.ts';
 import { connectionSettings } from '../../worker/cli/session.ts';
 import { planStart } from '../../worker/cli/startRunner.ts';
 import { runCli } from '../support/cli.ts';
@@ -112,8 +112,8 @@ describe('selection', () => {
   test.each<[Selection, string]>([
     [{}, 'WorkflowType = "runner" AND ExecutionStatus = "Running"'],
     [{ all: true }, 'WorkflowType = "runner"'],
-    [{ phase: 'busy', set: 's' }, 'WorkflowType = "runner" AND ExecutionStatus = "Running" AND RunnerSet = "s" AND RunnerPhase = "Busy"'],
-    [{ outcome: 'Errored', scope: 'a/b' }, 'WorkflowType = "runner" AND RunnerScope = "a/b" AND RunnerOutcome = "errored"'],
+    [{ phase: 'busy', set: 's' }, 'WorkflowType = "runner" AND ExecutionStatus = "Running" AND RunnerSet = \'s\' AND RunnerPhase = \'Busy\''],
+    [{ outcome: 'Errored', scope: 'a/b' }, 'WorkflowType = "runner" AND RunnerScope = \'a/b\' AND RunnerOutcome = \'errored\''],
     [{ query: 'RunnerSet = "a" OR RunnerSet = "b"' }, 'WorkflowType = "runner" AND ExecutionStatus = "Running" AND (RunnerSet = "a" OR RunnerSet = "b")'],
   ])('%j', (selection, query) => {
     expect(selectionQuery(selection)).toBe(query);
@@ -128,7 +128,7 @@ describe('selection', () => {
   });
 
   test('a name cannot leave its quotes', () => {
-    expect(quote('x" OR WorkflowId != "\\')).toBe('"x\\" OR WorkflowId != \\"\\\\"');
+    expect(selectionQuery({ set: "x' OR WorkflowId != '", all: true })).toBe("WorkflowType = \"runner\" AND RunnerSet = 'x'' OR WorkflowId != '''");
   });
 });
 

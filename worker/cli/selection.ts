@@ -1,4 +1,6 @@
 /** From flags to a visibility query (https://docs.temporal.io/list-filter). */
+import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../core/contract/index.ts';
+import { quoted } from '../../core/domain/visibility.ts';
 import { CliError } from './exit.ts';
 
 /** Which runners are meant. */
@@ -13,9 +15,6 @@ export interface Selection {
   readonly all?: boolean;
 }
 
-const PHASES = ['Requested', 'Provisioning', 'Registering', 'Idle', 'Busy', 'Draining', 'Unregistering', 'TearingDown', 'Gone'];
-const OUTCOMES = ['succeeded', 'failed', 'errored', 'aborted'];
-
 /**
  * The query for a selection: running runners, unless `all` or an outcome (which only ended ones have) is asked for.
  * @throws CliError usage
@@ -23,10 +22,10 @@ const OUTCOMES = ['succeeded', 'failed', 'errored', 'aborted'];
 export function selectionQuery(selection: Selection): string {
   const terms = ['WorkflowType = "runner"'];
   if (!selection.all && selection.outcome === undefined) terms.push('ExecutionStatus = "Running"');
-  if (selection.set !== undefined) terms.push(`RunnerSet = ${quote(selection.set)}`);
-  if (selection.scope !== undefined) terms.push(`RunnerScope = ${quote(selection.scope)}`);
-  if (selection.phase !== undefined) terms.push(`RunnerPhase = ${quote(oneOf('--phase', selection.phase, PHASES))}`);
-  if (selection.outcome !== undefined) terms.push(`RunnerOutcome = ${quote(oneOf('--outcome', selection.outcome, OUTCOMES))}`);
+  if (selection.set !== undefined) terms.push(`RunnerSet = ${quoted(selection.set)}`);
+  if (selection.scope !== undefined) terms.push(`RunnerScope = ${quoted(selection.scope)}`);
+  if (selection.phase !== undefined) terms.push(`RunnerPhase = ${quoted(oneOf('--phase', selection.phase, RUNNER_PHASES))}`);
+  if (selection.outcome !== undefined) terms.push(`RunnerOutcome = ${quoted(oneOf('--outcome', selection.outcome, RUNNER_OUTCOMES))}`);
   if (selection.query !== undefined) {
     if (selection.query.trim() === '') throw new CliError('usage', '--query: is empty; write for example RunnerCause = "evicted"');
     // The brackets keep an OR in there from reaching beyond runners.
@@ -34,11 +33,6 @@ export function selectionQuery(selection: Selection): string {
     terms.push(`(${selection.query})`);
   }
   return terms.join(' AND ');
-}
-
-/** A string literal of the list filter. */
-export function quote(value: string): string {
-  return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }
 
 function oneOf(flag: string, value: string, allowed: readonly string[]): string {

@@ -4,16 +4,7 @@
  */
 import { z } from 'zod';
 import { RUNNER_IMAGE } from './runnerImage.ts';
-import {
-  command,
-  dnsLabel,
-  duration,
-  httpUrl,
-  listenAddress,
-  oneOf,
-  text,
-  whole,
-} from './settingTypes.ts';
+import { command, dnsLabel, duration, httpUrl, listenAddress, oneOf, text, whole } from './settingTypes.ts';
 
 export const settings = z.object({
   // ------------------------------------------------------------------------------------------------ what runs where

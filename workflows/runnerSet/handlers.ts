@@ -4,23 +4,7 @@ import { ActivityFailure, ApplicationFailure, setHandler } from '@temporalio/wor
 import { readReason } from '../../core/domain/cancellation.ts';
 import type { RunningSet } from './reconcile.ts';
 import { workerCalls } from '../calls.ts';
-import {
-  applyUpdate,
-  demandSignal,
-  drainSetUpdate,
-  holdUpdate,
-  pauseUpdate,
-  resumeUpdate,
-  runnerEndedSignal,
-  runnerOnlineSignal,
-  scaleUpdate,
-  setDeclarationQuery,
-  setStatusQuery,
-  setTemplateUpdate,
-  type RunnerSetInput,
-  type RunnerSetStatus,
-  type SetScale,
-} from '../../core/contract/index.ts';
+import { applyUpdate, demandSignal, drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, runnerEndedSignal, runnerOnlineSignal, scaleUpdate, setDeclarationQuery, setStatusQuery, setTemplateUpdate, type RunnerSetInput, type RunnerSetStatus, type SetScale } from '../../core/contract/index.ts';
 
 /** Sets all handlers. */
 export function listen(set: RunningSet): void {

@@ -3,15 +3,16 @@ import type { V1PersistentVolumeClaim, V1Volume, V1VolumeMount } from '@kubernet
 import { defined } from '../../../core/defined.ts';
 import { claimName } from '../naming.ts';
 import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
-import type { RunnerIdentity, VolumeClaimRequest } from '../../../core/domain/pod.ts';
+import type { VolumeClaim } from '../../../core/contract/index.ts';
+import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 /** Name of the object: the given one, or the life's own. */
-export function claimOf(identity: RunnerIdentity, request: VolumeClaimRequest): string {
+export function claimOf(identity: RunnerIdentity, request: VolumeClaim): string {
   return request.claim ?? claimName(identity, request.name);
 }
 
 /** The claim to make where it does not exist; `undefined` for one that has to exist. */
-export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeClaimRequest, installation: string): V1PersistentVolumeClaim | undefined {
+export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeClaim, installation: string): V1PersistentVolumeClaim | undefined {
   if (request.storage === undefined) return undefined;
   return {
     apiVersion: 'v1',
@@ -31,16 +32,16 @@ export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeC
 }
 
 /** The volumes of a pod's claims. */
-export function claimVolumes(identity: RunnerIdentity, claims: readonly VolumeClaimRequest[]): V1Volume[] {
+export function claimVolumes(identity: RunnerIdentity, claims: readonly VolumeClaim[]): V1Volume[] {
   return claims.map((claim) => ({ name: volumeName(claim), persistentVolumeClaim: { claimName: claimOf(identity, claim) } }));
 }
 
 /** The runner container's mounts with those of its claims; a template's mount of the same path gives way. */
-export function withClaimMounts(mounts: readonly V1VolumeMount[], claims: readonly VolumeClaimRequest[]): V1VolumeMount[] {
+export function withClaimMounts(mounts: readonly V1VolumeMount[], claims: readonly VolumeClaim[]): V1VolumeMount[] {
   const own = claims.map((claim) => ({ name: volumeName(claim), mountPath: claim.mountPath }));
   const paths = new Set(own.map(({ mountPath }) => mountPath));
   return [...mounts.filter(({ mountPath }) => !paths.has(mountPath)), ...own];
 }
 
 /** Template volumes cannot have this prefix (RESERVED_VOLUME_PREFIX). */
-const volumeName = ({ name }: VolumeClaimRequest): string => `holdfast-claim-${name}`;
+const volumeName = ({ name }: VolumeClaim): string => `holdfast-claim-${name}`;

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import { claimName } from '../naming.ts';
 import type { StateFolders } from './podFolder.ts';
-import type { PodRequest, RunnerIdentity, VolumeClaimRequest } from '../../../core/domain/pod.ts';
+import type { VolumeClaim } from '../../../core/contract/index.ts';
+import type { PodRequest, RunnerIdentity } from '../../../core/domain/pod.ts';
 
 /** A volume claim is a folder here; `mountPath` has no meaning, because a process sees the machine's own files. */
-export function claimFolder(folders: StateFolders, identity: RunnerIdentity, { claim, name }: VolumeClaimRequest): string {
+export function claimFolder(folders: StateFolders, identity: RunnerIdentity, { claim, name }: VolumeClaim): string {
   return join(folders.claims, claim === undefined ? claimName(identity, name) : `kept-${claim}`);
 }
 
@@ -22,7 +23,7 @@ export async function makeClaimFolders(folders: StateFolders, { identity, volume
 }
 
 /** Removes the folders that are the life's own. */
-export async function removeClaimFolders(folders: StateFolders, identity: RunnerIdentity, claims: readonly VolumeClaimRequest[]): Promise<void> {
+export async function removeClaimFolders(folders: StateFolders, identity: RunnerIdentity, claims: readonly VolumeClaim[]): Promise<void> {
   for (const claim of claims) {
     if (claim.claim === undefined) await rm(claimFolder(folders, identity, claim), { recursive: true, force: true });
   }
