@@ -9,6 +9,8 @@ import { until } from '../support/until.ts';
 
 /** One of these lives takes a minute: the others' jobs have the time that a slow machine needs. */
 const JOB_SECONDS = 24;
+/** What a runner that nobody has seen online is given after its removal was confirmed: more than these jobs take. */
+const REMOVAL_SETTLE = '60s';
 /** Long enough for the answers to be given, and to do their harm, if they can. */
 const IN_THE_MIDDLE = 'second 16';
 
@@ -197,5 +199,5 @@ const CREDENTIALS = ['limited', 'silenced', 'spent'];
 
 // Without job events nothing but the CI server's answers tells of the job: this is when they are dangerous.
 await describeWithLab('dangerous answers under a running job', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false, supervisor: false, credentials: CREDENTIALS }), dangers, { afterwards: cleanEnd });
+  together(async () => await ClusterWorld.open(lab, { webhook: false, supervisor: false, credentials: CREDENTIALS, input: { intervals: { removalSettle: REMOVAL_SETTLE } } }), dangers, { afterwards: cleanEnd });
 });
