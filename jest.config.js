@@ -13,17 +13,19 @@ const project = (displayName, ...folders) => ({
   },
 });
 
+/** Those that use the lab take it down at their end; a run of the others leaves alone what a run beside it uses. */
+const labProject = (...names) => ({ ...project(...names), globalTeardown: '<rootDir>/test/support/globalTeardown.ts' });
+
 /** @type {import('jest').Config} */
 export default {
   projects: [
     project('unit', 'unit'),
     project('replay', 'replay'),
-    project('temporal', 'workflow'),
-    project('integration', 'integration'),
-    project('e2e', 'e2e', 'chaos'),
+    labProject('temporal', 'workflow'),
+    labProject('integration', 'integration'),
+    labProject('e2e', 'e2e', 'chaos'),
   ],
   testTimeout: 60_000,
-  globalTeardown: './test/support/globalTeardown.ts',
   // Two files beside each other, however many cores there are: they share one lab, and most of what they do is wait for it.
   maxWorkers: 2,
   // Each in a process that is replaced when it has grown, because what test files import is not always freed
