@@ -28,12 +28,14 @@ interface Case {
   readonly errors: readonly string[];
   readonly verdict: { readonly outcome: string; readonly cause?: string };
   readonly prints?: string;
+  /** Once told to stop it goes on until it finds this file, made when all signals have been received. */
+  readonly goesOnUntil?: string;
 }
 
 /** Lost to whoever deleted the pod: a command is its own job. */
 const LOST = { outcome: 'errored', cause: 'deleted_externally' };
 
-async function play(world: ClusterWorld, { script, input = {}, by, status, signal = null, reason = 'cancelled', errors, verdict, prints }: Case): Promise<void> {
+async function play(world: ClusterWorld, { script, input = {}, by, status, signal = null, reason = 'cancelled', errors, verdict, prints, goesOnUntil }: Case): Promise<void> {
   const life = await CommandRun.start(world, 'signalled', script, { stop: STOP, ...input });
   const { pod, log } = await life.running();
   await log.says('up');
@@ -43,6 +45,10 @@ async function play(world: ClusterWorld, { script, input = {}, by, status, signa
       // Pending ones have no order: the next is sent when the one before has been received.
       await until(`signal ${index} to be received`, () => log.errors.length >= index, () => log.text);
       await inContainer(world.namespace, pod, `kill -${name} 1`);
+    }
+    if (goesOnUntil !== undefined) {
+      await until('the last signal to be received', () => log.errors.length >= by.length, () => log.text);
+      await inContainer(world.namespace, pod, `touch ${goesOnUntil}`);
     }
   }
   const result = await life.ends();
@@ -88,10 +94,12 @@ const stopped: Record<string, Case> = {
   'SIGHUP': { script: PLAIN, by: ['HUP'], status: 129, signal: 'SIGHUP', errors: [interrupted('hangup'), gracefully('3s')], verdict: { outcome: 'failed' } },
   'SIGHUP, ignored as all others': { script: 'trap "" INT TERM QUIT HUP; echo up; sleep 77', by: ['HUP'], status: 137, signal: 'SIGKILL', errors: [interrupted('hangup'), notExited('3s')], verdict: { outcome: 'failed' } },
   'two signals in a row: the second is swallowed': {
-    script: `trap "sleep 1; exit 4" TERM; trap "exit 9" INT; echo up; ${TICK}`,
+    script: `trap "while [ ! -e /tmp/told ]; do sleep 0.05; done; exit 4" TERM; trap "exit 9" INT; echo up; ${TICK}`,
+    input: { stop: { ...STOP, signalTimeout: '60s' } },
     by: ['TERM', 'INT'],
+    goesOnUntil: '/tmp/told',
     status: 4,
-    errors: [interrupted('terminated'), swallowed('interrupt'), gracefully('3s')],
+    errors: [interrupted('terminated'), swallowed('interrupt'), gracefully('1m0s')],
     verdict: { outcome: 'failed' },
   },
   'stopped from inside, with status 0: nobody knows whether the work is complete': {

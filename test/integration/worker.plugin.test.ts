@@ -121,8 +121,8 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] });
     await expect(Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] })).rejects.toThrow('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     await worker.runUntil(async () => undefined);
-    const clash = Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin(pluginOptions())], activities: { release: async () => 'mine' } });
-    await expect(clash).rejects.toThrow("the Worker has activities of the same name as Holdfast's: release; rename them");
+    const clash = Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin(pluginOptions())], activities: { removeRegistration: async () => 'mine' } });
+    await expect(clash).rejects.toThrow("the Worker has activities of the same name as Holdfast's: removeRegistration; rename them");
   });
 });
 
