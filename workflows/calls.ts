@@ -49,12 +49,7 @@ export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'pr
 }
 
 /** Calls to the CI server: on the rate-limited queue of the credential, in turns between scopes. */
-export function ciCalls(
-  credential: string,
-  scope: Scope,
-  kind: keyof typeof PRIORITY,
-  options: CallOptions,
-): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'removeRegistration'> {
+export function ciCalls(credential: string, scope: Scope, kind: keyof typeof PRIORITY, options: CallOptions): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'removeRegistration'> {
   return proxyActivities<HoldfastActivities>({
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     startToCloseTimeout: '3m',

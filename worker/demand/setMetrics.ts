@@ -66,20 +66,8 @@ export function registerSetMetrics(registry: Registry, statuses: () => Promise<r
 /** How long jobs waited and ran, from the events of the webhook. @returns takes each event of a job that a runner of a set runs */
 export function createJobDurations(registry: Registry): (set: string, news: JobNews) => void {
   const registers = [registry];
-  const startup = new Histogram({
-    name: 'holdfast_job_startup_duration_seconds',
-    help: 'From queued to in progress, of jobs that a runner of the set ran',
-    labelNames: ['set'],
-    buckets: STARTUP_SECONDS,
-    registers,
-  });
-  const execution = new Histogram({
-    name: 'holdfast_job_execution_duration_seconds',
-    help: 'From in progress to completed, of jobs that a runner of the set ran',
-    labelNames: ['set', 'conclusion'],
-    buckets: EXECUTION_SECONDS,
-    registers,
-  });
+  const startup = new Histogram({ name: 'holdfast_job_startup_duration_seconds', help: 'From queued to in progress, of jobs that a runner of the set ran', labelNames: ['set'], buckets: STARTUP_SECONDS, registers });
+  const execution = new Histogram({ name: 'holdfast_job_execution_duration_seconds', help: 'From in progress to completed, of jobs that a runner of the set ran', labelNames: ['set', 'conclusion'], buckets: EXECUTION_SECONDS, registers });
   return (set, { event, startupMs, executionMs }) => {
     if (startupMs !== undefined) startup.observe({ set }, startupMs / 1_000);
     if (executionMs !== undefined) execution.observe({ set, conclusion: known(event.conclusion) }, executionMs / 1_000);
