@@ -62,8 +62,9 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     const set = await start({ minIdle: 1, max: 4, scaleDownDelay: '3s', queueCheck: '0s' });
     await set.comesTo({ idle: 1 });
     for (let i = 0; i < 5; i++) await set.queueJob();
-    const up = await set.reaches('4 wanted', ({ desired, runners }) => desired === 4 && runners.length === 4);
-    expect(up.jobs).toMatchObject({ queued: 5, assigned: 0 });
+    // One beyond the bound: the fourth and the fifth job ask for nothing more.
+    const up = await set.reaches('4 wanted for 5 jobs', ({ desired, runners, jobs }) => desired === 4 && runners.length === 4 && jobs.queued === 5);
+    expect(up.jobs).toMatchObject({ assigned: 0 });
     await set.comesTo({ idle: 4 });
     for (let jobId = 1; jobId <= 5; jobId++) await set.tell({ ...set.event('completed', jobId), conclusion: 'cancelled' });
     const waiting = await set.reaches('1 wanted', ({ desired }) => desired === 1);
