@@ -1,6 +1,7 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { defined } from '../core/defined.ts';
 import { toFailure } from './failures.ts';
+import { onCluster } from './onCluster.ts';
 import { finalWhenOutOfTime } from './outOfTime.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type Registration } from './ports.ts';
@@ -51,16 +52,12 @@ function withoutSecrets({ runnerId }: Registration, pod: PodView): Provisioned {
 /** The pod and the registration that a provisioning made whose answer was lost. */
 export async function findProvisioned({ compute }: ActivityPorts, { identity, namespace, registered }: FindProvisionedInput): Promise<Provisioned | null> {
   const name = compute.podName(identity);
-  try {
-    return await withHeartbeats(`looking for ${name}`, async () => {
-      const pod = await compute.observe({ name, ...defined({ namespace }) });
-      if (!registered && pod !== undefined) return { pod };
-      const registration = pod === undefined ? undefined : await compute.readRegistrationSecret(identity, namespace);
-      return pod === undefined || registration === undefined ? null : withoutSecrets(registration, pod);
-    });
-  } catch (error) {
-    throw toFailure(error, { credentialsRetryMs: 60_000 }, false);
-  }
+  return await onCluster(`looking for ${name}`, async () => {
+    const pod = await compute.observe({ name, ...defined({ namespace }) });
+    if (!registered && pod !== undefined) return { pod };
+    const registration = pod === undefined ? undefined : await compute.readRegistrationSecret(identity, namespace);
+    return pod === undefined || registration === undefined ? null : withoutSecrets(registration, pod);
+  });
 }
 
 /**
