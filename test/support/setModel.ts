@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RunnerPhase, JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
-import { decideSet } from '../../workflows/runnerSet/decision.ts';
+import { decideSet } from '../../workflows/runnerSet/plan.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';

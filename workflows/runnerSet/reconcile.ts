@@ -2,7 +2,7 @@ import { defined } from '../../core/defined.ts';
 import { ApplicationFailure, CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { QUEUE_CHECK_UNSUPPORTED, decideSet, type SetDecision } from './decision.ts';
+import { QUEUE_CHECK_UNSUPPORTED, decideSet, type SetDecision } from './plan.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet, SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';

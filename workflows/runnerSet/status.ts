@@ -3,7 +3,7 @@ import { defined } from '../../core/defined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
-import { planNow, type PlanNow } from './decision.ts';
+import { planNow, type PlanNow } from './plan.ts';
 import { leastAndMost } from '../../core/domain/scale.ts';
 import type { SetState } from './state.ts';
 
