@@ -33,7 +33,7 @@ const FRESH_MS = 2_000;
 export function planNow(state: SetState, now: number): PlanNow {
   const { facts } = state;
   const { spec } = facts;
-  const runners = state.runners.all().map((runner) => ({ ...runner, held: state.isHeld(runner) }));
+  const runners = state.runners.all().map((runner) => ({ ...runner, held: state.isHeld(runner), unheeding: runner.asked !== undefined && runner.asked.at + spec.relistMs <= now }));
   const starting = runners.filter((runner) => runner.state === 'starting' && runner.generation === spec.generation).length;
   const allowance = startAllowance(facts.health, starting, now);
   const paused = facts.pausedBy !== undefined;
@@ -67,6 +67,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     relistAt,
     checkAt,
     schedule.until ?? Number.POSITIVE_INFINITY,
+    ...runners.all().flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
     ...(byGuard ? facts.guards.map(([, endedAt]) => endedAt + spec.recreationGuardMs) : []),
@@ -105,6 +106,8 @@ export interface PlannedRunner {
   readonly held: boolean;
   /** Ends by itself after its one job. */
   readonly ephemeral: boolean;
+  /** It was asked to drain some time ago, and does not say that it does. */
+  readonly unheeding: boolean;
 }
 
 export interface PlanFacts {
@@ -133,6 +136,8 @@ export interface SetPlan {
   readonly withheld: number;
 }
 
+const ASKED_BEFORE = 'its set asked before, and it did not drain';
+
 /**
  * The plan for this moment.
  *
@@ -140,12 +145,14 @@ export interface SetPlan {
  * - Scales down idle runners only, oldest first, never before `scaleDownAt`.
  * - Rolls out by draining as many old runners as new ones are online: first those that are not up yet, then idle ones, then static ones
  *   that are busy, whose job may finish. An ephemeral runner that is busy ends by itself.
+ * - Asks again who was asked and does not drain.
  * - Never touches a runner that is held, except when the whole set ends.
  */
 export function planSet(facts: PlanFacts): SetPlan {
   const { runners, generation, mode } = facts;
   const staying = runners.filter(({ state }) => state !== 'draining');
-  if (mode === 'end') return { start: 0, drain: staying.map(({ workflowId }) => ({ workflowId, why: 'the set ends' })), excess: 0, withheld: 0 };
+  const unheeding = runners.filter((runner) => runner.unheeding);
+  if (mode === 'end') return { start: 0, drain: [...staying, ...unheeding].map(({ workflowId }) => ({ workflowId, why: 'the set ends' })), excess: 0, withheld: 0 };
   const current = staying.filter((runner) => runner.generation === generation);
   const old = staying.filter((runner) => runner.generation !== generation);
   const oldLeft = runners.filter((runner) => runner.generation !== generation).length;
@@ -156,11 +163,12 @@ export function planSet(facts: PlanFacts): SetPlan {
   const withheld = missing - start;
   if (mode === 'leave') return { start, drain: [], excess: 0, withheld };
 
-  const rollout = rolloutDrains(facts, current, old);
+  const again = unheeding.filter(({ held }) => !held).map(({ workflowId }) => ({ workflowId, why: ASKED_BEFORE }));
+  const leaving = [...again, ...rolloutDrains(facts, current, old)];
   const inExcess = byAge(current.filter(({ state, held }) => state === 'idle' && !held)).slice(0, Math.max(0, current.length - facts.desired));
-  if (facts.now < facts.scaleDownAt) return { start, drain: rollout, excess: inExcess.length, withheld };
+  if (facts.now < facts.scaleDownAt) return { start, drain: leaving, excess: inExcess.length, withheld };
   const scaleDown = inExcess.map(({ workflowId }) => ({ workflowId, why: 'more runners are idle than wanted' }));
-  return { start, drain: [...rollout, ...scaleDown], excess: 0, withheld };
+  return { start, drain: [...leaving, ...scaleDown], excess: 0, withheld };
 }
 
 function startable({ desired, maxSurge }: PlanFacts, current: number, oldHeld: number, oldLeft: number): number {

@@ -217,8 +217,10 @@ export class RunningSet {
 
   async #list(): Promise<Timed> {
     const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
-    this.#inbox.push((state, now) => state.listed(runners, now));
-    return { at };
+    const missing = this.state.runners.missing(runners, at);
+    const found = missing.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${missing.length} runners gone?`).findGone({ workflowIds: missing });
+    this.#inbox.push((state, now) => state.listed(runners, found.gone, now));
+    return { at: found.at };
   }
 
   /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. */
