@@ -87,7 +87,7 @@ export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitSet
 }
 
 /** Calls to Temporal itself. They are tried until they succeed: without Temporal the set does not run either. */
-export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners'> {
+export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners' | 'findGone'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '2m', heartbeatTimeout: HEARTBEAT_TIMEOUT, retry: RETRY });
 }
 

@@ -3,6 +3,7 @@ import type { SetActivities } from '../../core/calls/index.ts';
 import type { ActivityPorts } from '../ports.ts';
 import { admitSet } from './admitSet.ts';
 import { drainRunners } from './drainRunners.ts';
+import { findGone } from './findGone.ts';
 import { listRunners } from './listRunners.ts';
 import { lookForQueuedJobs } from './lookForQueuedJobs.ts';
 import { scheduleNow } from './schedules.ts';
@@ -20,6 +21,7 @@ export function createSetActivities(ports: ActivityPorts): SetActivities {
     startRunners,
     drainRunners,
     listRunners,
+    findGone,
     lookForQueuedJobs: (input) => lookForQueuedJobs(ports, input),
   };
 }

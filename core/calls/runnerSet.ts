@@ -14,8 +14,10 @@ export interface SetActivities {
   startRunners(input: StartRunnersInput): Promise<Timed & { refused: string[]; why?: string }>;
   /** Asks runners to drain. @returns those that have ended already */
   drainRunners(input: { runners: readonly { workflowId: string; why: string }[] }): Promise<Timed & { gone: string[] }>;
-  /** The running runners of a set, by Temporal's visibility. */
+  /** The running runners of a set, by Temporal's visibility: which may be late, and proves no runner's absence. */
   listRunners(input: { set: string }): Promise<Timed & { runners: ListedRunner[] }>;
+  /** Which of these runners have ended, or were never there. */
+  findGone(input: { workflowIds: readonly string[] }): Promise<Timed & { gone: string[] }>;
   /** The jobs that this set has to serve, by the CI server's own list. `null`: it has none. */
   lookForQueuedJobs(input: LookForJobsInput): Promise<CiJobs | null>;
 }

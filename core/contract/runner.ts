@@ -3,9 +3,6 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 
 export const RUNNER_WORKFLOW = 'runner';
 
-/** Type of the failure with which a runner that is being torn down refuses the update `drain`. */
-export const RUNNER_LEAVES_ALREADY = 'RunnerLeavesAlready';
-
 /** In the order of a life. */
 export const RUNNER_PHASES = ['Requested', 'Provisioning', 'Registering', 'Idle', 'Busy', 'Draining', 'Unregistering', 'TearingDown', 'Gone'] as const;
 export type RunnerPhase = (typeof RUNNER_PHASES)[number];
@@ -30,6 +27,8 @@ export interface CancelRequest {
   reason?: string;
   /** @default "stop" */
   mode?: CancelMode;
+  /** With the mode `drain`: the verdict is that of the update `drain`, which a runner may refuse, or has no worker for; a signal it gets in any case. */
+  retire?: boolean;
 }
 
 /** A job event about this runner, from the CI server's webhook: an early hint, never the only source. */
@@ -85,7 +84,7 @@ export interface RunnerResult {
   deregistration?: string;
 }
 
-/** Body: nothing, `"reason"`, or `{reason, mode}`; without a mode: stop. A stronger one upgrades; a weaker one never downgrades. */
+/** Body: nothing, `"reason"`, or `{reason, mode, retire}`; without a mode: stop. A stronger one upgrades; a weaker one never downgrades. */
 export const cancelSignal = defineSignal<[(CancelRequest | string)?]>('cancel');
 export const ciEventSignal = defineSignal<[CiEvent]>('ciEvent');
 export const podStateSignal = defineSignal<[PodStateEvent]>('podState');

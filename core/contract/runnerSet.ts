@@ -47,6 +47,8 @@ export interface SetRunnerStatus {
   /** ISO 8601. */
   startedAt: string;
   slot?: number;
+  /** The set has asked it to drain, and it does not say that it does: when last (ISO 8601), and how often. */
+  asked?: { at: string; times: number };
 }
 
 export interface RunnerSetStatus {

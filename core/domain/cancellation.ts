@@ -5,7 +5,7 @@ import type { CancelMode, CancelRequest, RunnerCause } from '../contract/index.t
 export interface Cancellation {
   readonly mode: CancelMode;
   readonly reason: string;
-  /** `drain` (the update) retires a runner in good order; everything else aborts it with this cause. */
+  /** `drain` (the update, or `retire`) retires a runner in good order; everything else aborts it with this cause. */
   readonly by: 'drain' | Extract<RunnerCause, 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout'>;
 }
 
@@ -25,7 +25,7 @@ export function readCancelRequest(body: CancelRequest | string | undefined): Can
   return {
     mode: mode === 'drain' || mode === 'force' ? mode : 'stop',
     reason: readReason(body),
-    by: 'cancelled',
+    by: mode === 'drain' && body?.retire === true ? 'drain' : 'cancelled',
   };
 }
 

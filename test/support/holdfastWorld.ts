@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker, type ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { ActivityPorts } from '../../activities/ports.ts';
+import type { HoldfastActivities } from '../../core/calls/index.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
 import { terminateAll } from './terminateAll.ts';
@@ -13,6 +14,8 @@ Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { loggin
 export interface HoldfastWorld {
   readonly client: Client;
   readonly taskQueue: string;
+  /** What the next calls of an activity answer without doing their work. */
+  readonly pretences: { readonly activity: keyof HoldfastActivities; readonly answer: (input: never) => unknown }[];
   start(input?: Partial<RunnerInput>, workflowId?: string): Promise<RunnerRun>;
   /** Stops the worker; `resume` starts another. */
   suspend(): Promise<void>;
@@ -41,9 +44,21 @@ export async function holdfastWorld(address: string, ports: ActivityPorts): Prom
   const native = await NativeConnection.connect({ address });
   let running: { worker: Worker; done: Promise<void> } | undefined;
 
+  const pretences: HoldfastWorld['pretences'] = [];
+  const pretending: ActivityInterceptorsFactory = ({ info }) => ({
+    inbound: {
+      execute: async (input, next) => {
+        const index = pretences.findIndex(({ activity }) => activity === info.activityType);
+        const [pretence] = index < 0 ? [] : pretences.splice(index, 1);
+        return await (pretence === undefined ? next(input) : pretence.answer(input.args[0] as never));
+      },
+    },
+  });
+
   const world: HoldfastWorld = {
     client,
     taskQueue,
+    pretences,
     async start(input = {}, workflowId = `runner-${randomUUID().slice(0, 8)}`) {
       const full: RunnerInput = { ...(input.ciServer === 'none' ? {} : { organization: 'acme' }), ...input, intervals: { ...SHORT_INTERVALS, ...input.intervals } };
       const handle = await client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue, args: [full] });
@@ -56,7 +71,7 @@ export async function holdfastWorld(address: string, ports: ActivityPorts): Prom
     },
     async resume(credentials = ['default']) {
       const plugin = new HoldfastPlugin({ ...ports, ciQueues: credentials.map((credential) => ({ credential })), answersHeldBackMs: 50 });
-      const worker = await Worker.create({ connection: native, taskQueue, plugins: [plugin] });
+      const worker = await Worker.create({ connection: native, taskQueue, plugins: [plugin], interceptors: { activity: [pretending] } });
       running = { worker, done: worker.run() };
     },
     async close() {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { RunnerPhase, JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
-import { decideSet } from '../../workflows/runnerSet/decision.ts';
+import type { JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
+import { decideSet } from '../../workflows/runnerSet/plan.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';
@@ -19,6 +19,9 @@ interface ModelRunner {
   job?: number;
   ranJob: boolean;
 }
+
+/** What a set and a runner say to each other. */
+export type Word = 'start' | 'drain' | 'online' | 'ended';
 
 export interface ModelDrain {
   readonly workflowId: string;
@@ -53,8 +56,14 @@ export class SetModel {
   readonly #below = randomOf(1);
   /** Continue as new at every step. */
   renews = false;
+  /** Words of each kind that were said. */
+  readonly said: Record<Word, number> = { start: 0, drain: 0, online: 0, ended: 0 };
+  readonly #loses: (word: Word, index: number) => boolean;
+  #endsLost = false;
 
-  constructor(input: RunnerSetInput) {
+  /** @param loses - whether a word is lost, by its index among those of its kind: whoever says it does not learn so */
+  constructor(input: RunnerSetInput, loses: (word: Word, index: number) => boolean = () => false) {
+    this.#loses = loses;
     this.input = input;
     this.state = SetState.begin(setSpec(input), input, {}, this.now);
     this.step();
@@ -107,7 +116,7 @@ export class SetModel {
   comeUp(runner: ModelRunner): void {
     if (runner.phase !== 'Provisioning') return;
     runner.phase = 'Idle';
-    this.state.online({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
+    if (this.#arrives('online')) this.state.online({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
   }
 
   takeJob(runner: ModelRunner): void {
@@ -128,6 +137,10 @@ export class SetModel {
 
   end(runner: ModelRunner, cause?: 'never_registered'): void {
     this.runners.delete(runner.workflowId);
+    if (!this.#arrives('ended')) {
+      this.#endsLost = true;
+      return;
+    }
     const wasOnline = runner.phase !== 'Provisioning';
     const outcome = cause === undefined ? 'succeeded' : 'errored';
     this.state.ended({ workflowId: runner.workflowId, runnerName: runner.name, outcome, wasOnline, ranJob: runner.ranJob, ...(cause === undefined ? {} : { cause }) }, this.now);
@@ -148,9 +161,13 @@ export class SetModel {
 
   #random = (): number => this.#below(GRAIN) / GRAIN;
 
+  #arrives(word: Word): boolean {
+    return !this.#loses(word, this.said[word]++);
+  }
+
   #list(): void {
-    const phaseOf = ({ phase }: ModelRunner): RunnerPhase => phase;
-    this.state.listed([...this.runners.values()].map((one) => ({ workflowId: one.workflowId, runnerName: one.name, phase: phaseOf(one), startedAt: one.startedAt, generation: one.generation, ephemeral: one.ephemeral })), this.now);
+    const listed = [...this.runners.values()].map(({ workflowId, name: runnerName, phase, startedAt, generation, ephemeral }) => ({ workflowId, runnerName, phase, startedAt, generation, ephemeral }));
+    this.state.listed(listed, this.state.runners.missing(listed, this.now), this.now);
   }
 
   #start(count: number): void {
@@ -158,6 +175,7 @@ export class SetModel {
     const started = Array.from({ length: count }, () => ({ workflowId: runnerWorkflowId(name, freshSuffix(this.#random)) }));
     this.state.starting(started, this.now);
     for (const { workflowId } of started) {
+      if (!this.#arrives('start')) continue;
       this.runners.set(workflowId, { workflowId, name: `${workflowId.slice('runner-'.length)}-0a1b2`, generation, ephemeral, startedAt: this.now, phase: 'Provisioning', ranJob: false });
     }
   }
@@ -166,9 +184,14 @@ export class SetModel {
     for (const { workflowId, why } of drains) {
       const runner = this.runners.get(workflowId);
       const known = this.state.runners.get(workflowId);
-      if (runner === undefined || known === undefined) throw new Error(`${workflowId} is to be drained and does not exist`);
+      if (known === undefined || (runner === undefined && !this.#endsLost)) throw new Error(`${workflowId} is to be drained and does not exist`);
+      if (runner === undefined) {
+        this.state.draining([workflowId], [workflowId], this.now);
+        continue;
+      }
       this.drains.push({ workflowId, why, phase: runner.phase, held: this.state.isHeld(known), at: this.now, lastScaleUpAt: this.state.facts.lastScaleUpAt });
       this.state.draining([workflowId], [], this.now);
+      if (!this.#arrives('drain')) continue;
       if (runner.phase !== 'Busy') this.end(runner);
       else runner.phase = 'Draining';
     }

@@ -99,7 +99,7 @@ function runnersTable({ runners, generation }: RunnerSetStatus, now: number): st
     ['RUNNER', 'STATE', 'TEMPLATE', 'AGE', 'HELD', 'SLOT', 'NAME'],
     runners.map((runner) => [
       runner.workflowId,
-      runner.state,
+      runner.asked === undefined ? runner.state : `${runner.state}, asked ×${runner.asked.times}`,
       runner.generation === generation ? runner.generation : `${runner.generation} (old)`,
       formatAge(now - Date.parse(runner.startedAt)),
       runner.held ? 'held' : '-',

@@ -81,7 +81,7 @@ async function request(session: Session, workflowId: string, options: StopOption
       if (!(error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)) throw toCliError(error, session.about(workflowId));
     }
   }
-  await session.call(() => handle.signal(cancelSignal, { mode: options.mode, reason }), { workflowId });
+  await session.call(() => handle.signal(cancelSignal, { mode: options.mode, reason, retire: options.action === 'drain' }), { workflowId });
   // An update is not kept before a worker has accepted it; a signal is.
   return options.action === 'drain' ? 'no worker answered: the request is kept as a signal and takes effect once a worker runs' : undefined;
 }

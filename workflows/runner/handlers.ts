@@ -1,6 +1,6 @@
 /** What a runner can be told, and asked. */
-import { ApplicationFailure, setHandler } from '@temporalio/workflow';
-import { RUNNER_LEAVES_ALREADY, cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerPhase } from '../../core/contract/index.ts';
+import { setHandler } from '@temporalio/workflow';
+import { cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerPhase } from '../../core/contract/index.ts';
 import { readCancelRequest, readDrainRequest } from '../../core/domain/cancellation.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import type { RunnerLife } from './life.ts';
@@ -18,7 +18,7 @@ export function takeUpdates(life: RunnerLife): void {
     {
       description: 'Retire this runner in good order: its job may finish',
       validator: (_body?: { reason?: string }) => {
-        if (LEAVING.has(life.phase)) throw ApplicationFailure.nonRetryable(`the runner is ${life.phase} already`, RUNNER_LEAVES_ALREADY);
+        if (LEAVING.has(life.phase)) throw new Error(`the runner is ${life.phase} already`);
       },
     },
   );

@@ -1,7 +1,30 @@
-/** All jobs that a set knows of. Bounded: jobs that are over are forgotten after a time, and in any case when they are many. */
+/**
+ * All jobs that a set knows of. Bounded: jobs that are over are forgotten after a time, and in any case when they are many.
+ *
+ * Events come late, twice and out of order: the last word on a job is that of the furthest step it can have taken, not of the event that
+ * arrived last. Keyed by job and attempt; never counted first in, first out.
+ */
 import type { JobEvent } from '../../core/contract/index.ts';
-import { applyJobEvent, confirmAbsent, confirmQueued, jobKey, type JobRecord, type JobState } from './jobRecord.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
+
+/**
+ * `queued`: waits for a runner. `left`: waits no longer, by a look at the CI server; no event has said yet where it went.
+ * `assigned`: runs on a runner. `done`: over, whatever its conclusion.
+ */
+type JobState = 'queued' | 'left' | 'assigned' | 'done';
+
+/** One job of one attempt. Times in ms since the epoch. */
+export interface JobRecord {
+  readonly state: JobState;
+  /** When it was queued, or the first thing known of it happened, by the CI server's clock. */
+  readonly since: number;
+  /** When this set last learnt something about it, by the workflow's clock. */
+  readonly seenAt: number;
+  /** The runner it runs or ran on, by its name at the CI server. */
+  readonly runnerName?: string;
+  /** Start of the last look at the CI server that found it queued. */
+  readonly confirmedAt?: number;
+}
 
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
 export interface CarriedJobs {
@@ -173,4 +196,54 @@ export class SetJobs {
     this.#confirmed.delete(key);
     this.#assigned.delete(key);
   }
+}
+
+const STEP: Readonly<Record<JobState, number>> = { queued: 0, left: 1, assigned: 2, done: 3 };
+const STATE_OF: Readonly<Record<JobEvent['action'], JobState>> = { queued: 'queued', in_progress: 'assigned', completed: 'done' };
+
+/** A job of a workflow run's attempt: a re-run is another job. */
+function jobKey({ jobId, runAttempt }: Pick<JobEvent, 'jobId' | 'runAttempt'>): string {
+  return `${jobId}/${runAttempt}`;
+}
+
+/**
+ * What is known of a job after an event. The same record when the event says nothing new.
+ * @param job - what is known so far, if anything
+ * @param now - the workflow's clock
+ */
+export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: number): JobRecord {
+  const state = STATE_OF[event.action];
+  const named = event.runnerName === undefined || event.runnerName === '' ? {} : { runnerName: event.runnerName };
+  if (job === undefined) return { state, since: event.at, seenAt: now, ...named };
+  if (STEP[state] > STEP[job.state]) return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
+  // An event that was overtaken may still be the only one to name the runner.
+  if (job.runnerName === undefined && 'runnerName' in named) return { ...job, seenAt: now, ...named };
+  return job;
+}
+
+/**
+ * What is known of a job after a look at the CI server found it queued. The look is older than an event that came meanwhile: what has
+ * gone further since stays.
+ * @param checkedAt - when the look began, by the workflow's clock
+ */
+function confirmQueued(job: JobRecord | undefined, queuedAt: number, checkedAt: number, now: number): JobRecord {
+  if (job === undefined) return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: checkedAt };
+  if (job.state === 'queued' || (job.state === 'left' && job.seenAt < checkedAt)) return { ...job, state: 'queued', seenAt: now, confirmedAt: checkedAt };
+  return job;
+}
+
+/**
+ * What is known of a job after a look at all jobs of the CI server did not find it: whoever waited has left, and who ran is done.
+ * An event may still say where it went.
+ */
+function confirmAbsent(job: JobRecord, checkedAt: number, now: number): JobRecord {
+  if (job.seenAt >= checkedAt) return job;
+  if (job.state === 'queued') return { ...without(job, 'confirmedAt'), state: 'left', seenAt: now };
+  if (job.state === 'assigned') return { ...job, state: 'done', seenAt: now };
+  return job;
+}
+
+function without<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
+  const { [key]: _dropped, ...rest } = object;
+  return rest;
 }

@@ -2,7 +2,7 @@ import { defined } from '../../core/defined.ts';
 import { ApplicationFailure, CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { QUEUE_CHECK_UNSUPPORTED, decideSet, type SetDecision } from './decision.ts';
+import { QUEUE_CHECK_UNSUPPORTED, decideSet, type SetDecision } from './plan.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet, SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
@@ -217,8 +217,10 @@ export class RunningSet {
 
   async #list(): Promise<Timed> {
     const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
-    this.#inbox.push((state, now) => state.listed(runners, now));
-    return { at };
+    const missing = this.state.runners.missing(runners, at);
+    const found = missing.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${missing.length} runners gone?`).findGone({ workflowIds: missing });
+    this.#inbox.push((state, now) => state.listed(runners, found.gone, now));
+    return { at: found.at };
   }
 
   /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. */

@@ -19,10 +19,12 @@ export interface SetRunner {
   runnerName?: string;
   /** A job event has named it. */
   jobSeen: boolean;
+  /** The set has asked it to drain, and it does not say that it does: when last (ms since the epoch), and how often. */
+  asked?: { readonly at: number; readonly times: number };
 }
 
-/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobSeen, busySince or 0 */
-export type CarriedRunner = readonly [string, number, SetRunner['state'], number, number, string, boolean, number];
+/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobSeen, busySince or 0, when asked to drain or 0, how often */
+export type CarriedRunner = readonly [string, number, SetRunner['state'], number, number, string, boolean, number, number, number];
 
 export interface CarriedRunners {
   /** Hash, and whether its runners are ephemeral. */
@@ -32,8 +34,8 @@ export interface CarriedRunners {
   readonly ended: readonly (readonly [string, number])[];
 }
 
-/** Visibility may be behind for this long: it lists who has ended, and not yet who was started. */
-const VISIBILITY_LAG_MS = 30_000;
+/** Visibility may be behind for this long: it lists who has ended, and not yet who was started. Temporal is not asked for each of those. */
+const VISIBILITY_LAG_MS = 5_000;
 /** For this long the end of a runner is remembered against a list that still has it. */
 const REMEMBER_ENDED_MS = 60_000;
 /** A runner of an unknown template: a set of this name was lost, and made anew. Whatever its template was, it is not known to be of now. */
@@ -49,10 +51,21 @@ export class SetRunners {
   constructor(set: string, carried?: CarriedRunners) {
     this.#set = set;
     if (carried === undefined) return;
-    for (const [suffix, index, state, startedAt, slot, runnerName, jobSeen, busySince] of carried.runners) {
+    for (const [suffix, index, state, startedAt, slot, runnerName, jobSeen, busySince, askedAt, times] of carried.runners) {
       const workflowId = runnerWorkflowId(set, suffix);
       const [generation, ephemeral] = carried.generations[index] ?? UNKNOWN_GENERATION;
-      this.#runners.set(workflowId, { workflowId, generation, ephemeral, state, startedAt, jobSeen, ...(slot < 0 ? {} : { slot }), ...(runnerName === '' ? {} : { runnerName }), ...(busySince === 0 ? {} : { busySince }) });
+      this.#runners.set(workflowId, {
+        workflowId,
+        generation,
+        ephemeral,
+        state,
+        startedAt,
+        jobSeen,
+        ...(slot < 0 ? {} : { slot }),
+        ...(runnerName === '' ? {} : { runnerName }),
+        ...(busySince === 0 ? {} : { busySince }),
+        ...(times === 0 ? {} : { asked: { at: askedAt, times } }),
+      });
     }
     for (const [suffix, at] of carried.ended) this.#ended.set(runnerWorkflowId(set, suffix), at);
   }
@@ -63,7 +76,7 @@ export class SetRunners {
     const suffix = (workflowId: string): string => suffixOf(this.#set, workflowId) ?? workflowId;
     return {
       generations,
-      runners: [...this.#runners.values()].map((one): CarriedRunner => [suffix(one.workflowId), index.get(one.generation) ?? -1, one.state, one.startedAt, one.slot ?? -1, one.runnerName ?? '', one.jobSeen, one.busySince ?? 0]),
+      runners: [...this.#runners.values()].map((one): CarriedRunner => [suffix(one.workflowId), index.get(one.generation) ?? -1, one.state, one.startedAt, one.slot ?? -1, one.runnerName ?? '', one.jobSeen, one.busySince ?? 0, one.asked?.at ?? 0, one.asked?.times ?? 0]),
       ended: [...this.#ended].map(([workflowId, at]) => [suffix(workflowId), at]),
     };
   }
@@ -91,6 +104,12 @@ export class SetRunners {
     else delete runner.busySince;
   }
 
+  /** The set has asked it to drain. That it does is for the runner itself to say. */
+  asked(runner: SetRunner, now: number): void {
+    this.enter(runner, 'draining', now);
+    runner.asked = { at: now, times: (runner.asked?.times ?? 0) + 1 };
+  }
+
   /** @returns what was known of it; `undefined` when it was not known (any more) */
   remove(workflowId: string, now: number): SetRunner | undefined {
     const known = this.#runners.get(workflowId);
@@ -115,24 +134,27 @@ export class SetRunners {
     return free;
   }
 
+  /** Those that visibility should list by now, and does not: whether they are gone is for Temporal itself to say. */
+  missing(listed: readonly ListedRunner[], now: number): string[] {
+    const seen = new Set(listed.map(({ workflowId }) => workflowId));
+    return this.all().flatMap(({ workflowId, startedAt }) => (!seen.has(workflowId) && startedAt < now - VISIBILITY_LAG_MS ? [workflowId] : []));
+  }
+
   /**
-   * Takes in what visibility lists.
+   * Takes in what visibility lists: each runner's own word on what it does.
    * @param hasJob - by job events, which are ahead of visibility
-   * @returns the runners that are gone without having said so
    */
-  list(listed: readonly ListedRunner[], now: number, hasJob: (runnerName: string) => boolean): SetRunner[] {
-    const seen = new Set<string>();
+  list(listed: readonly ListedRunner[], now: number, hasJob: (runnerName: string) => boolean): void {
     for (const one of listed) {
-      seen.add(one.workflowId);
       // Ended meanwhile, or started by hand with this set's name: not the set's to touch.
       if (this.#ended.has(one.workflowId) || suffixOf(this.#set, one.workflowId) === undefined) continue;
       const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
-      if (one.runnerName !== undefined) known.runnerName = one.runnerName;
-      if (known.state !== 'draining') this.enter(known, stateOf(one.phase, known, hasJob), now);
+      // In the place of a runner that it lost, a life goes on with another, which has had no job yet.
+      if (one.runnerName !== undefined && one.runnerName !== known.runnerName) Object.assign(known, { runnerName: one.runnerName, jobSeen: false });
+      const state = stateOf(one.phase, known, hasJob);
+      if (state === 'draining') delete known.asked;
+      if (known.asked === undefined) this.enter(known, state, now);
     }
-    const vanished = this.all().filter(({ workflowId, startedAt }) => !seen.has(workflowId) && startedAt < now - VISIBILITY_LAG_MS);
-    for (const { workflowId } of vanished) this.remove(workflowId, now);
-    return vanished;
   }
 
   #adopt({ workflowId, generation = UNKNOWN_GENERATION[0], ephemeral = UNKNOWN_GENERATION[1], startedAt, slot }: ListedRunner): SetRunner {
@@ -148,6 +170,8 @@ function stateOf(phase: RunnerPhase, { runnerName, state, ephemeral, jobSeen }: 
   // An ephemeral runner that has had its job waits for no other.
   if (ephemeral && jobSeen) return 'busy';
   if (phase === 'Idle') return 'idle';
+  // One that was leaving is none that is lost: its life goes on with another runner.
+  if (state === 'draining') return 'starting';
   // Its own signal that it is online is ahead of visibility.
   return state;
 }

@@ -5,7 +5,7 @@ import { HEALTHY, afterEnd, afterFailure, afterOnline, type SetHealth } from './
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs, type CarriedJobs } from './jobs.ts';
 import { suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
-import { SetRunners, type CarriedRunners, type SetRunner } from './runners.ts';
+import { SetRunners, type CarriedRunners } from './runners.ts';
 import { desiredSize, type ScaleBounds } from '../../core/domain/scale.ts';
 import type { CiJobs } from '../../core/domain/ciServer.ts';
 import type { ListedRunner, ScheduleNow } from '../../core/calls/index.ts';
@@ -196,14 +196,20 @@ export class SetState {
   draining(workflowIds: readonly string[], gone: readonly string[], now: number): void {
     for (const workflowId of workflowIds) {
       const runner = this.runners.get(workflowId);
-      if (runner !== undefined) this.runners.enter(runner, 'draining', now);
+      if (runner !== undefined) this.runners.asked(runner, now);
     }
-    for (const workflowId of gone) this.#vanished(this.runners.get(workflowId) ?? { workflowId }, now);
+    for (const workflowId of gone) this.#vanished(workflowId, now);
     this.settle(now);
   }
 
-  listed(listed: readonly ListedRunner[], now: number): void {
-    for (const vanished of this.runners.list(listed, now, (name) => this.jobs.assignedTo(name))) this.#vanished(vanished, now);
+  /** @param gone - those of the runners that were missing in the list */
+  listed(listed: readonly ListedRunner[], gone: readonly string[], now: number): void {
+    const { health, spec } = this.facts;
+    const starting = this.runners.all().filter(({ state, generation }) => state === 'starting' && generation === spec.generation);
+    this.runners.list(listed, now, (name) => this.jobs.assignedTo(name));
+    // Its own word that it is online was lost.
+    if (starting.some(({ state }) => state === 'idle' || state === 'busy')) this.facts.health = afterOnline(health);
+    for (const workflowId of gone) this.#vanished(workflowId, now);
     this.facts.listedAt = now;
     this.jobs.forget(now);
     this.settle(now);
@@ -282,9 +288,8 @@ export class SetState {
   }
 
   /** Gone without a word: nobody knows what became of it. */
-  #vanished({ workflowId, runnerName }: Pick<SetRunner, 'workflowId' | 'runnerName'>, now: number): void {
-    this.runners.remove(workflowId, now);
-    this.#letGo(workflowId, runnerName);
+  #vanished(workflowId: string, now: number): void {
+    this.#letGo(workflowId, this.runners.remove(workflowId, now)?.runnerName);
     this.#releaseJobsOf(workflowId, now);
   }
 

@@ -3,7 +3,7 @@ import { defined } from '../../core/defined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
-import { planNow, type PlanNow } from './decision.ts';
+import { planNow, type PlanNow } from './plan.ts';
 import { leastAndMost } from '../../core/domain/scale.ts';
 import type { SetState } from './state.ts';
 
@@ -33,8 +33,8 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
 }
 
 function runnerStatus(runner: ReturnType<SetState['runners']['all']>[number], held: boolean): SetRunnerStatus {
-  const { workflowId, runnerName, generation, state, startedAt, slot } = runner;
-  return { workflowId, generation, state, held, startedAt: isoTime(startedAt), ...defined({ runnerName, slot }) };
+  const { workflowId, runnerName, generation, state, startedAt, slot, asked } = runner;
+  return { workflowId, generation, state, held, startedAt: isoTime(startedAt), ...defined({ runnerName, slot, asked: asked && { at: isoTime(asked.at), times: asked.times } }) };
 }
 
 function whyNoneStarted({ facts }: SetState, { allowance }: PlanNow): string | undefined {
@@ -48,11 +48,13 @@ function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
   const { spec } = facts;
   const until = (at: number): string => `until ${isoTime(at)}`;
   const old = state.runners.all().filter(({ generation }) => generation !== spec.generation).length;
+  const unheeding = state.runners.all().filter(({ asked }) => asked !== undefined && asked.times > 1).length;
   const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
   const guardUntil = Math.max(0, ...facts.guards.map(([, endedAt]) => endedAt + spec.recreationGuardMs));
   return [
     ...(facts.ending === undefined ? [] : [`its runners to leave, then it ends: ${facts.ending}`]),
     ...(facts.ending === undefined && old > 0 ? [`rollout: ${old} runners of an earlier template are left`] : []),
+    ...(unheeding > 0 ? [`${unheeding} runners that were asked to drain and do not: each is asked again every ${formatDuration(spec.relistMs)}`] : []),
     ...(plan.excess > 0 ? [`scale-down of ${plan.excess} idle runners: not ${until(plan.scaleDownAt)}`] : []),
     ...(plan.withheld > 0 && plan.guarded > 0 ? [`recreation guard: ${plan.guarded} places stay empty ${until(guardUntil)}, or until the jobs of their runners are accounted for`] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [`next try: not ${until(plan.allowance.until)}`] : []),
@@ -67,7 +69,7 @@ export function setDetails(state: SetState, now: number): string {
   const { facts } = state;
   const count = (wanted: SetRunnerStatus['state']): number => s.runners.filter((runner) => runner.state === wanted).length;
   const row = (name: string, value: string | number | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${cell(String(value))} |`]);
-  const runners = s.runners.slice(0, MAX_ROWS).map((runner) => `| ${cell(runner.workflowId)} | ${runner.state}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`);
+  const runners = s.runners.slice(0, MAX_ROWS).map((runner) => `| ${cell(runner.workflowId)} | ${runner.state}${runner.asked === undefined ? '' : `, asked ×${runner.asked.times}`}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`);
   return [
     `| Set | ${cell(s.name)} |`,
     '|---|---|',

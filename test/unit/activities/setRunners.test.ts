@@ -1,10 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { ServiceError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError, type Client, type WorkflowStartOptions } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { ServiceError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { RUNNER_LEAVES_ALREADY } from '../../../core/contract/index.ts';
 import { drainRunners } from '../../../activities/sets/drainRunners.ts';
+import { findGone } from '../../../activities/sets/findGone.ts';
 import { startRunners } from '../../../activities/sets/startRunners.ts';
 
 const grpc = (code: number, details: string): Error => new ServiceError('refused', { cause: Object.assign(new Error(details), { code, details, metadata: {} }) });
@@ -49,33 +48,49 @@ describe('starting the runners of a set', () => {
   });
 });
 
+const ended = new WorkflowNotFoundError('ended', 'runner-linux-a', undefined);
+
 describe('draining a runner of a set', () => {
-  const drain = async (update: unknown, signal?: unknown): Promise<{ gone: string[]; signalled: unknown[] }> => {
+  const drain = async (failure?: Error): Promise<{ gone: string[]; signalled: unknown[] }> => {
     const signalled: unknown[] = [];
-    const fail = (error: unknown): void => {
-      if (error !== undefined) throw error;
-    };
     const handle = {
-      executeUpdate: async () => fail(update),
       signal: async (_definition: unknown, body: unknown) => {
         signalled.push(body);
-        fail(signal);
+        if (failure !== undefined) throw failure;
       },
     };
     const { gone } = await withClient({ getHandle: () => handle }, async () => await drainRunners({ runners: [{ workflowId: 'runner-linux-a', why: 'idle' }] }));
     return { gone, signalled };
   };
-  const ended = new WorkflowNotFoundError('ended', 'runner-linux-a', undefined);
-  const unanswered = new WorkflowUpdateRPCTimeoutOrCancelledError('no worker');
+  const asked = [{ mode: 'drain', retire: true, reason: 'idle' }];
 
   test.each([
-    ['it takes the update', undefined, undefined, { gone: [], signalled: [] }],
-    ['it is being torn down, and refuses', new WorkflowUpdateFailedError('refused', ApplicationFailure.nonRetryable('the runner is TearingDown already', RUNNER_LEAVES_ALREADY)), undefined, { gone: [], signalled: [] }],
-    ['the SDK refuses, because the runner has no handler yet: a signal waits for one', new WorkflowUpdateFailedError('refused', ApplicationFailure.nonRetryable('No registered handler for update: drain')), undefined, { gone: [], signalled: [{ mode: 'drain', reason: 'idle' }] }],
-    ['it has ended', ended, undefined, { gone: ['runner-linux-a'], signalled: [] }],
-    ['no worker answers: a signal waits for one', unanswered, undefined, { gone: [], signalled: [{ mode: 'drain', reason: 'idle' }] }],
-    ['no worker answers, and it ends meanwhile', unanswered, ended, { gone: ['runner-linux-a'], signalled: [{ mode: 'drain', reason: 'idle' }] }],
-  ])('%s', async (_what, update, signal, expected) => {
-    expect(await drain(update, signal)).toEqual(expected);
+    ['it is asked in a way that it cannot refuse, to leave in good order', undefined, { gone: [], signalled: asked }],
+    ['it has ended', ended, { gone: ['runner-linux-a'], signalled: asked }],
+  ])('%s', async (_what, failure, expected) => {
+    expect(await drain(failure)).toEqual(expected);
+  });
+
+  test('anything else is tried again', async () => {
+    await expect(drain(grpc(14, 'unavailable'))).rejects.toThrow('refused');
+  });
+});
+
+describe('runners that no list has', () => {
+  test('are gone when Temporal itself says that they have ended, or knows none', async () => {
+    const handles: Record<string, unknown> = { 'runner-a': { status: { name: 'RUNNING' } }, 'runner-b': { status: { name: 'COMPLETED' } }, 'runner-c': ended };
+    const getHandle = (workflowId: string) => ({
+      describe: async () => {
+        if (handles[workflowId] instanceof Error) throw handles[workflowId];
+        return handles[workflowId];
+      },
+    });
+    const { gone } = await withClient({ getHandle }, async () => await findGone({ workflowIds: ['runner-a', 'runner-b', 'runner-c'] }));
+    expect(gone).toEqual(['runner-b', 'runner-c']);
+  });
+
+  test('are asked for again when Temporal does not answer', async () => {
+    const getHandle = () => ({ describe: async () => Promise.reject(grpc(14, 'unavailable')) });
+    await expect(withClient({ getHandle }, async () => await findGone({ workflowIds: ['runner-a'] }))).rejects.toThrow('refused');
   });
 });

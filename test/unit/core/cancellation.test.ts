@@ -45,6 +45,15 @@ describe('the body of the cancel signal', () => {
     expect(readCancelRequest(body as never)).toEqual({ ...expected, by: 'cancelled' });
   });
 
+  test.each<[what: string, body: unknown, by: Cancellation['by']]>([
+    ['a drain that retires, as the update does', { mode: 'drain', retire: true }, 'drain'],
+    ['nothing but a drain can retire', { mode: 'stop', retire: true }, 'cancelled'],
+    ['nor without a mode', { retire: true }, 'cancelled'],
+    ['nor with a word that is none', { mode: 'drain', retire: 'yes' }, 'cancelled'],
+  ])('%s', (_what, body, by) => {
+    expect(readCancelRequest(body as never)).toMatchObject({ by });
+  });
+
   test('a reason is shown to people: it is bounded', () => {
     expect(readCancelRequest('x'.repeat(10_000)).reason).toHaveLength(500);
   });

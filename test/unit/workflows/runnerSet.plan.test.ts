@@ -4,11 +4,11 @@ import { planSet, type PlanFacts, type PlannedRunner } from '../../../workflows/
 import { freshSuffix, suffixOf, workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
 import { desiredSize, leastAndMost, toBounds } from '../../../core/domain/scale.ts';
 
-/** `new/idle@3!`: generation/state@age, `!` held, `*` static. */
+/** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of. */
 function runners(...shorthand: string[]): PlannedRunner[] {
   return shorthand.map((text, index) => {
-    const [, generation = '', state = '', age = `${index}`, flags = ''] = /^(\w+)\/(\w+)(?:@(\d+))?([!*]*)$/.exec(text) ?? [];
-    return { workflowId: `r${index}`, generation, state: state as PlannedRunner['state'], startedAt: 1_000 + Number(age), held: flags.includes('!'), ephemeral: !flags.includes('*') };
+    const [, generation = '', state = '', age = `${index}`, flags = ''] = /^(\w+)\/(\w+)(?:@(\d+))?([!*?]*)$/.exec(text) ?? [];
+    return { workflowId: `r${index}`, generation, state: state as PlannedRunner['state'], startedAt: 1_000 + Number(age), held: flags.includes('!'), ephemeral: !flags.includes('*'), unheeding: flags.includes('?') };
   });
 }
 
@@ -43,6 +43,10 @@ describe('the plan of a set', () => {
     ['rollout: nothing wants the old ones', { desired: 0, runners: runners('old/idle', 'old/busy', 'old/idle!') }, { start: 0, drain: ['r0'] }],
     ['rollout: with no way to start new ones the old ones stay', { desired: 1, mayStart: 0, runners: runners('old/idle', 'old/idle') }, { start: 0, drain: [] }],
     ['rollout: the surge is not scaled down before the old ones have left', { desired: 2, runners: runners('new/idle', 'new/idle', 'old/busy') }, { start: 0, drain: [] }],
+    ['one that was asked and does not drain is asked again', { desired: 1, runners: runners('new/draining?', 'new/draining', 'new/idle'), scaleDownAt: NEVER }, { start: 0, drain: ['r0'] }],
+    ['not one that is held by now', { desired: 1, runners: runners('new/draining?!', 'new/idle') }, { start: 0, drain: [] }],
+    ['nor while the set is paused', { mode: 'leave', desired: 1, runners: runners('new/draining?', 'new/idle') }, { start: 0, drain: [] }],
+    ['the end: asked again, held or not', { mode: 'end', runners: runners('new/draining?!', 'new/draining', 'new/idle') }, { start: 0, drain: ['r2', 'r0'] }],
     ['paused: those that run go on', { mode: 'leave', mayStart: 0, desired: 1, runners: runners('old/idle', 'new/idle', 'new/idle') }, { start: 0, drain: [] }],
     ['the end: everybody goes, held or busy', { mode: 'end', runners: runners('new/idle!', 'old/busy', 'new/draining') }, { start: 0, drain: ['r0', 'r1'] }],
   ])('%s', (_what, given, { start, drain, excess = 0, withheld = 0 }) => {

@@ -1,7 +1,9 @@
-import { expect, test } from '@jest/globals';
-import type { JobEvent } from '../../../core/contract/index.ts';
+import { describe, expect, test } from '@jest/globals';
+import type { ListedRunner } from '../../../core/calls/index.ts';
+import type { JobEvent, RunnerPhase } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
-import { SetState } from '../../../workflows/runnerSet/state.ts';
+import { SetState, type CarriedSet } from '../../../workflows/runnerSet/state.ts';
+import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
 
 const NOW = 1_000_000;
@@ -17,7 +19,7 @@ const event = (action: JobEvent['action'], jobId: number, runner?: string): JobE
 function busySet(ephemeral: boolean): SetState {
   const template = { organization: 'acme', ephemeral };
   const state = SetState.begin(setSpec({ minIdle: 0, max: 5, template }), { name: 'linux', minIdle: 0, max: 5, template }, {}, NOW);
-  state.listed([], NOW);
+  state.listed([], [], NOW);
   state.jobEvents([event('queued', 1)], NOW);
   state.starting([{ workflowId }], NOW);
   state.online({ workflowId, runnerName }, NOW);
@@ -38,4 +40,63 @@ test('a static one takes it', () => {
   const state = busySet(false);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
   expect({ desired: state.facts.desired, runners: state.runners.all().map((runner) => runner.state) }).toEqual({ desired: 1, runners: ['idle'] });
+});
+
+describe('what a list says of a runner is its own word', () => {
+  const one = (phase: RunnerPhase, more: Partial<ListedRunner> = {}): ListedRunner => ({ workflowId, runnerName, phase, startedAt: NOW, ...more });
+  const known = (state: SetState): unknown => state.runners.all().map((runner) => [runner.workflowId, runner.state, runner.asked?.times]);
+
+  test('one that was leaving, and goes on with another runner, is one of the set again', () => {
+    const state = busySet(true);
+    state.listed([one('TearingDown')], [], NOW);
+    expect(known(state)).toEqual([[workflowId, 'draining', undefined]]);
+    state.listed([one('Provisioning', { runnerName: `${runnerName}-r2` })], [], NOW);
+    expect(known(state)).toEqual([[workflowId, 'starting', undefined]]);
+    state.listed([one('Idle', { runnerName: `${runnerName}-r2` })], [], NOW);
+    expect(known(state)).toEqual([[workflowId, 'idle', undefined]]);
+  });
+
+  test('one that was asked to drain is not heard of until it says that it does', () => {
+    const state = busySet(false);
+    state.draining([workflowId], [], NOW);
+    state.listed([one('Busy')], [], NOW);
+    expect(known(state)).toEqual([[workflowId, 'draining', 1]]);
+    state.draining([workflowId], [], NOW);
+    expect(setStatus(state, NOW)).toMatchObject({ runners: [{ asked: { at: '1970-01-01T00:16:40.000Z', times: 2 } }], waitsFor: expect.stringContaining('1 runners that were asked to drain and do not: each is asked again every 5m') });
+    state.listed([one('Draining')], [], NOW);
+    expect(known(state)).toEqual([[workflowId, 'draining', undefined]]);
+  });
+
+  test('one that is up closes the breaker, though its own signal was lost', () => {
+    const state = busySet(true);
+    const other = runnerWorkflowId('linux', 'bcdefghijk');
+    for (const suffix of ['cdefghijkl', 'defghijklm']) {
+      const id = runnerWorkflowId('linux', suffix);
+      state.starting([{ workflowId: id }], NOW);
+      state.ended({ workflowId: id, runnerName: id, outcome: 'errored', cause: 'never_registered', wasOnline: false, ranJob: false }, NOW);
+    }
+    state.starting([{ workflowId: other }], NOW);
+    expect(setStatus(state, NOW).paused).toBe('never_registered ×2');
+    state.listed([one('Busy'), one('Registering', { workflowId: other, runnerName: 'other' })], [], NOW);
+    expect(setStatus(state, NOW).paused).toBe('never_registered ×2');
+    state.listed([one('Busy'), one('Idle', { workflowId: other, runnerName: 'other' })], [], NOW);
+    expect(setStatus(state, NOW).paused).toBeUndefined();
+  });
+
+  test('that it is not there proves nothing, until Temporal itself says that it is gone', () => {
+    const state = busySet(true);
+    const later = NOW + 3_600_000;
+    expect(state.runners.missing([], later)).toEqual([workflowId]);
+    state.listed([], [], later);
+    expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
+    state.listed([], [workflowId], later);
+    expect(known(state)).toEqual([]);
+  });
+
+  test('what was asked of it is carried over', () => {
+    const state = busySet(false);
+    state.draining([workflowId], [], NOW);
+    const next = SetState.restore(JSON.parse(JSON.stringify(state.carry())) as CarriedSet);
+    expect(next.runners.get(workflowId)).toEqual(state.runners.get(workflowId));
+  });
 });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
-import { applyJobEvent, type JobRecord } from '../../../workflows/runnerSet/jobRecord.ts';
-import { MAX_LIVE_JOBS, SetJobs } from '../../../workflows/runnerSet/jobs.ts';
+import { applyJobEvent, MAX_LIVE_JOBS, SetJobs, type JobRecord } from '../../../workflows/runnerSet/jobs.ts';
 
 const HOUR = 3_600_000;
 const event = (action: JobEvent['action'], more: Partial<JobEvent> = {}): JobEvent => ({ action, jobId: 7, runAttempt: 1, repository: 'acme/app', labels: ['linux'], at: 1_000, ...more });

@@ -1,0 +1,44 @@
+/** Whatever a set and one of its runners fail to hear from each other, the set reaches its goal, and in bounded time. */
+import { describe, expect, test } from '@jest/globals';
+import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { setStatus } from '../../../workflows/runnerSet/status.ts';
+import { SetModel, type Word } from '../../support/setModel.ts';
+
+const MINUTE = 60_000;
+/** A list every five minutes, two until what was lost is asked for again; and the scale-down's ten minutes. */
+const BOUND = 25 * MINUTE;
+
+/** A set of three that rolls another template out, shrinks to one, and ends: at each stage the world is as wanted in bounded time, and the set knows. */
+function life(ephemeral: boolean, loses: (word: Word, index: number) => boolean): SetModel {
+  const model = new SetModel({ name: 'linux', replicas: 3, template: { organization: 'acme', ephemeral } }, loses);
+  const comesTo = (wanted: number): void => {
+    const isThere = (): boolean => {
+      const { runners, paused } = setStatus(model.state, model.now);
+      const alike = runners.every(({ workflowId, state, generation }) => state === 'idle' && generation === model.state.facts.spec.generation && model.runners.get(workflowId)?.phase === 'Idle');
+      return alike && runners.length === wanted && model.count() === wanted && paused === undefined;
+    };
+    for (const since = model.now; !isThere(); model.pass(10_000)) {
+      if (model.now - since > BOUND) throw new Error(`not at ${wanted} runners: ${JSON.stringify({ knows: setStatus(model.state, model.now), there: [...model.runners.values()] })}`);
+      for (const runner of model.runners.values()) model.comeUp(runner);
+    }
+  };
+  comesTo(3);
+  model.declare({ template: { ...model.input.template, labels: ['v2'] } });
+  comesTo(3);
+  model.declare({ replicas: 1 });
+  comesTo(1);
+  model.state.end('the test is over');
+  comesTo(0);
+  expect(decideSet(model.state, model.now).ended).toBe(true);
+  return model;
+}
+
+describe.each([['static', false], ['ephemeral', true]])('%s runners', (_kind, ephemeral) => {
+  const { said } = life(ephemeral, () => false);
+  test.each(Object.entries(said) as [Word, number][])('a lost "%s", the first, the second, … of %d; or two in a row', (word, count) => {
+    expect(count).toBeGreaterThan(3);
+    for (let lost = 0; lost < count; lost++) {
+      for (const inARow of [1, 2]) expect(life(ephemeral, (one, index) => one === word && index >= lost && index < lost + inARow).said[word]).toBeGreaterThanOrEqual(lost + 1);
+    }
+  });
+});
