@@ -8,8 +8,13 @@ import { FAILURE_TYPES } from '../core/calls/index.ts';
 export interface RetryPace {
   readonly credentialsRetryMs: number;
   readonly busyRetryMs?: number;
+  /** Up to which the delay of a busy one doubles. @default busyRetryMs: it does not */
+  readonly longestBusyRetryMs?: number;
 }
 
+/** Of a server that answers others: 1 s, doubling up to a minute. */
+const FIRST_UNAVAILABLE_RETRY_MS = 1_000;
+const LONGEST_UNAVAILABLE_RETRY_MS = 60_000;
 const QUOTA_RETRY_MS = 30_000;
 const FORBIDDEN_RETRY_MS = 60_000;
 
@@ -27,12 +32,14 @@ const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs
  * A port's error as the failure that makes Temporal do the right thing: the retry's delay where the world named one,
  * BENIGN where the failure is part of the plan (busy, rate limited). Anything unknown is passed on as it is.
  * @param rejectedIsFinal - false where a refused request says nothing final (an unknown 422 to a removal)
+ * @param times - how often it has been refused for this reason, this time included: each reason has a retry clock of its own
  */
-export function toFailure(error: unknown, pace: RetryPace, rejectedIsFinal: boolean): unknown {
-  if (error instanceof CiServerError) return ciFailure(error, pace, rejectedIsFinal);
+export function toFailure(error: unknown, pace: RetryPace, rejectedIsFinal: boolean, times = 1): unknown {
+  if (error instanceof CiServerError) return ciFailure(error, pace, rejectedIsFinal, times);
   if (error instanceof ComputeError) {
     const { type, retryMs, final } = COMPUTE_FAILURE[error.kind];
-    return failure(error.message, type, { nextRetryDelayMs: error.retryAfterMs ?? retryMs, final: final === true });
+    const backoffMs = error.kind === 'unavailable' ? unavailableRetryMs(times) : retryMs;
+    return failure(error.message, type, { nextRetryDelayMs: error.retryAfterMs ?? backoffMs, final: final === true });
   }
   if (error instanceof UnknownCredentialError) {
     // Retried: the credential may be added to the config and the worker restarted while the runner waits.
@@ -41,17 +48,28 @@ export function toFailure(error: unknown, pace: RetryPace, rejectedIsFinal: bool
   return error;
 }
 
-function ciFailure(error: CiServerError, pace: RetryPace, rejectedIsFinal: boolean): ApplicationFailure {
+function ciFailure(error: CiServerError, pace: RetryPace, rejectedIsFinal: boolean, times: number): ApplicationFailure {
+  const { busyRetryMs, longestBusyRetryMs = busyRetryMs } = pace;
   const delays: Partial<Record<CiServerErrorKind, number | undefined>> = {
-    busy: pace.busyRetryMs === undefined ? undefined : jitter(pace.busyRetryMs),
+    busy: busyRetryMs === undefined ? undefined : jitter(doubled(busyRetryMs, times, longestBusyRetryMs)),
     rate_limited: error.retryAfterMs,
     credentials: pace.credentialsRetryMs,
+    unavailable: error.retryAfterMs ?? unavailableRetryMs(times),
   };
   return failure(error.message, FAILURE_TYPES[error.kind], {
     nextRetryDelayMs: delays[error.kind],
     expected: EXPECTED.includes(error.kind),
     final: error.kind === 'rejected' && rejectedIsFinal,
   });
+}
+
+function unavailableRetryMs(times: number): number {
+  return doubled(FIRST_UNAVAILABLE_RETRY_MS, times, LONGEST_UNAVAILABLE_RETRY_MS);
+}
+
+/** The delay after so many times, in ms. */
+export function doubled(firstMs: number, times: number, longestMs = firstMs): number {
+  return Math.min(firstMs * 2 ** Math.max(0, times - 1), Math.max(firstMs, longestMs));
 }
 
 /** ± 10 %, so that runners that became busy together do not ask together for ever. */

@@ -1,14 +1,27 @@
 import { activityInfo, heartbeat } from '@temporalio/activity';
 
+/** Heartbeat details: what an operator sees of a pending activity, and all that a try leaves to the next one. */
+export interface HeartbeatDetails {
+  readonly doing?: string;
+  /** How often each reason has refused the activity. */
+  readonly refusals: Readonly<Record<string, number>>;
+}
+
+/** How often each reason refused the tries before this one. */
+export function earlierRefusals(): HeartbeatDetails['refusals'] {
+  return (activityInfo().heartbeatDetails as HeartbeatDetails | undefined)?.refusals ?? {};
+}
+
 /**
  * Runs a short activity with heartbeats, so that a worker that dies under it costs its heartbeat timeout and not its whole
  * start-to-close timeout. The first beat comes after one interval: an activity that is done by then costs no request.
- * @param details - what an operator sees of the pending activity in the Temporal UI
+ * @param doing - what an operator sees of the pending activity in the Temporal UI
  */
-export async function withHeartbeats<T>(details: string, run: () => Promise<T>): Promise<T> {
+export async function withHeartbeats<T>(doing: string, run: () => Promise<T>): Promise<T> {
   const timeoutMs = activityInfo().heartbeatTimeoutMs;
   if (timeoutMs === undefined || timeoutMs <= 0) return await run();
-  const timer = setInterval(() => heartbeat(details), timeoutMs / 3);
+  const refusals = earlierRefusals();
+  const timer = setInterval(() => heartbeat({ doing, refusals } satisfies HeartbeatDetails), timeoutMs / 3);
   try {
     return await run();
   } finally {

@@ -1,7 +1,8 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { finalWhenOutOfTime } from './outOfTime.ts';
-import { failure, toFailure } from './failures.ts';
+import { doubled, failure } from './failures.ts';
 import type { ActivityPorts } from './ports.ts';
+import { countOf, refusal } from './refusals.ts';
 import { FAILURE_TYPES, type LookUpInput, type Sighting } from '../core/calls/index.ts';
 
 const MAX_INTERVAL_MS = 30_000;
@@ -11,17 +12,17 @@ const MAX_INTERVAL_MS = 30_000;
  * moment to come online, and a request that must fail would only burn the rate limit.
  */
 export async function lookUpRunner({ ciServers }: ActivityPorts, input: LookUpInput): Promise<Sighting> {
-  const { attempt } = activityInfo();
-  const nextRetryDelayMs = Math.min(input.intervalMs * 2 ** Math.max(0, attempt - 2), Math.max(MAX_INTERVAL_MS, input.intervalMs));
-  if (attempt === 1) throw notOnline(`${input.runner.name} was given ${nextRetryDelayMs} ms to start`, nextRetryDelayMs);
+  const { intervalMs, runner } = input;
+  if (activityInfo().attempt === 1) throw notOnline(`${runner.name} was given ${intervalMs} ms to start`, intervalMs);
   let found;
   try {
-    found = await ciServers.get(input.credential).find(input.scope, input.runner, cancellationSignal());
+    found = await ciServers.get(input.credential).find(input.scope, runner, cancellationSignal());
   } catch (error) {
-    throw finalWhenOutOfTime(toFailure(error, input, false));
+    throw finalWhenOutOfTime(refusal(error, input, false));
   }
   if (found?.online !== true) {
-    throw notOnline(`${input.runner.name} is ${found === undefined ? 'not registered' : 'offline'} at the CI server`, nextRetryDelayMs);
+    const nextRetryDelayMs = doubled(intervalMs, countOf(FAILURE_TYPES.notOnline), MAX_INTERVAL_MS);
+    throw notOnline(`${runner.name} is ${found === undefined ? 'not registered' : 'offline'} at the CI server`, nextRetryDelayMs);
   }
   return { runnerId: found.id, busy: found.busy };
 }

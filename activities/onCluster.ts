@@ -1,4 +1,4 @@
-import { toFailure } from './failures.ts';
+import { refusal } from './refusals.ts';
 import { withHeartbeats } from './heartbeats.ts';
 
 /** The pace of compute failures has no credential in it. */
@@ -9,6 +9,6 @@ export async function onCluster<T>(details: string, run: () => Promise<T>): Prom
   try {
     return await withHeartbeats(details, run);
   } catch (error) {
-    throw toFailure(error, NO_CREDENTIALS, false);
+    throw refusal(error, NO_CREDENTIALS, false);
   }
 }

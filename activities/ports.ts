@@ -33,6 +33,11 @@ export interface Registration {
 
 /** One CI server seen with one credential. Every method may throw {@link CiServerError}. */
 export interface CiServer {
+  /**
+   * Does it answer, as far as this process knows? While it does not, few requests are sent, and the others turned away.
+   * Absent: it is always asked.
+   */
+  reachable?(): boolean;
   /** @throws CiServerError `name_taken` (JIT 409) and all others but `busy` */
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
@@ -83,7 +88,7 @@ export class CiServerError extends Error {
   readonly kind: CiServerErrorKind;
   /** HTTP status, when there was an answer. */
   readonly status: number | undefined;
-  /** How long to wait before asking again, in ms. */
+  /** How long to wait before asking again, in ms; of one that is `unavailable` only while nobody gets an answer. */
   readonly retryAfterMs: number | undefined;
 
   constructor(kind: CiServerErrorKind, message: string, more: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {}) {
@@ -125,6 +130,8 @@ export interface DeletionOptions {
 /** Runs runners: pods on Kubernetes, or local processes. All methods may throw {@link ComputeError}. */
 export interface Compute {
   readonly kind: 'kubernetes' | 'process';
+  /** As {@link CiServer.reachable}. */
+  reachable?(): boolean;
   /** The deterministic name of this runner's pod and Secret (DNS-1123 label). */
   podName(identity: RunnerIdentity): string;
   /** Everything that keeps a request from ever being a pod here, each with the fix; empty when it is sound. Asks nobody. */

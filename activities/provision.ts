@@ -1,6 +1,6 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { defined } from '../core/defined.ts';
-import { toFailure } from './failures.ts';
+import { refusal } from './refusals.ts';
 import { onCluster } from './onCluster.ts';
 import { finalWhenOutOfTime } from './outOfTime.ts';
 import { withHeartbeats } from './heartbeats.ts';
@@ -41,7 +41,7 @@ async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput
       }
     });
   } catch (error) {
-    throw finalWhenOutOfTime(toFailure(error, input, true));
+    throw finalWhenOutOfTime(refusal(error, input, true));
   }
 }
 

@@ -1,7 +1,7 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { LRUCache } from 'lru-cache';
 import type { RegistrationRemoval, RemoveRegistrationInput } from '../core/calls/index.ts';
-import { toFailure } from './failures.ts';
+import { refusal } from './refusals.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { finalWhenOutOfTime } from './outOfTime.ts';
 import { CiServerError, type ActivityPorts, type CiServer } from './ports.ts';
@@ -24,7 +24,7 @@ export async function removeRegistration({ ciServers }: ActivityPorts, input: Re
   } catch (error) {
     refusals.set(key, refused + 1);
     // An unknown refusal is no verdict on the runner: it is asked again.
-    throw finalWhenOutOfTime(toFailure(error, input, false));
+    throw finalWhenOutOfTime(refusal(error, input, false));
   }
 }
 

@@ -1,7 +1,6 @@
-import { ApplicationFailure, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { HoldfastActivities } from '../core/calls/index.ts';
-import { admission, settle } from './calls.ts';
-import { ciTaskQueue, type DeregistrationInput, type DeregistrationResult } from '../core/contract/index.ts';
+import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
+import { admission, ciCalls, settle } from './calls.ts';
+import type { DeregistrationInput, DeregistrationResult } from '../core/contract/index.ts';
 import { formatDuration } from '../core/domain/duration.ts';
 
 /** GitHub frees a runner that died with its job in 10 to 15 minutes, sometimes in hours. */
@@ -15,21 +14,15 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
   const { scope, credential, runner, reason, giveUpAfterMs, firstRetryMs } = await admission().admitDeregistration({ input });
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
-  const { removeRegistration } = proxyActivities<HoldfastActivities>({
-    taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
-    summary: 'unregister (again while the CI server calls it busy)',
-    startToCloseTimeout: '3m',
-    heartbeatTimeout: '15s',
-    scheduleToCloseTimeout: giveUpAfterMs,
-    retry: { initialInterval: firstRetryMs, backoffCoefficient: 2, maximumInterval: firstRetryMs * LONGEST_RETRY_FACTOR },
-  });
+  const { removeRegistration } = ciCalls(credential, scope, 'remove', { summary: 'unregister (again while the CI server calls it busy)', withinMs: giveUpAfterMs });
   const called = await settle(
     removeRegistration({
       scope,
       credential,
       runner,
-      // No delay of its own: a busy answer backs off as the retry policy says.
       onBusy: 'retry',
+      busyRetryMs: firstRetryMs,
+      longestBusyRetryMs: firstRetryMs * LONGEST_RETRY_FACTOR,
       credentialsRetryMs: firstRetryMs * 5,
     }),
   );

@@ -5,7 +5,7 @@ import type { LookForJobsInput } from '../../core/calls/index.ts';
 import type { CiJob, CiJobs } from '../../core/domain/ciServer.ts';
 import { chooseSet } from '../../core/domain/jobRouting.ts';
 import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
-import { toFailure } from '../failures.ts';
+import { refusal } from '../refusals.ts';
 import { withHeartbeats } from '../heartbeats.ts';
 import type { ActivityPorts } from '../ports.ts';
 import { listCovers } from './listCovers.ts';
@@ -16,7 +16,7 @@ export async function lookForQueuedJobs({ ciServers }: ActivityPorts, input: Loo
     const seen = await withHeartbeats('list of queued jobs', async () => await ciServers.get(credential).queuedJobs?.(scope, labels, cancellationSignal()));
     return seen === undefined ? null : { ...seen, jobs: await jobsOf(input, seen.jobs) };
   } catch (error) {
-    throw toFailure(error, { credentialsRetryMs: 60_000 }, false);
+    throw refusal(error, { credentialsRetryMs: 60_000 }, false);
   }
 }
 

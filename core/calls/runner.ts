@@ -93,6 +93,8 @@ export interface RemoveRegistrationInput {
   readonly onBusy: 'retry' | 'return';
   /** Delay before the next try of a busy one; the retry policy's own backoff when absent. */
   readonly busyRetryMs?: number;
+  /** Up to which that delay doubles. @default busyRetryMs: it does not */
+  readonly longestBusyRetryMs?: number;
   readonly credentialsRetryMs: number;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ApiException } from '@kubernetes/client-node';
 import { ApiError } from '../../activities/compute/kubernetes/apiServer.ts';
-import { apiFailure, toComputeError } from '../../activities/compute/kubernetes/errors.ts';
+import { apiFailure, outageOf, toComputeError } from '../../activities/compute/kubernetes/errors.ts';
 import { ComputeError, type ComputeErrorKind } from '../../activities/ports.ts';
 
 /** Bodies as a Kubernetes 1.34 API server sends them. */
@@ -84,4 +84,21 @@ describe('toComputeError', () => {
 test('apiFailure is undefined for what is no answer', () => {
   expect(apiFailure(Object.assign(new Error('x'), { code: 'ECONNRESET' }))).toBeUndefined();
   expect(apiFailure('x')).toBeUndefined();
+});
+
+describe('outageOf', () => {
+  const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:6443'), { code: 'ECONNREFUSED' });
+  test.each<[what: string, error: unknown, outage: string | undefined]>([
+    ['nobody listens', new TypeError('fetch failed', { cause: refused }), 'ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:6443'],
+    ['no answer', new DOMException('no answer within 30000 ms', 'TimeoutError'), 'no answer in time'],
+    ['a proxy\'s page', new ApiError(502, '<html>', {}), 'HTTP 502'],
+    ['a server that starts', new ApiError(503, status(503, 'ServiceUnavailable', 'not ready'), {}), 'HTTP 503'],
+    ['a proxy\'s own fault', new ApiError(500, 'upstream failed', {}), 'HTTP 500'],
+    ['a webhook that fails', new ApiError(500, status(500, 'InternalError', 'failed calling webhook "x"'), {}), undefined],
+    ['too many requests', new ApiError(429, status(429, 'TooManyRequests', 'later'), {}), undefined],
+    ['no such pod', new ApiError(404, status(404, 'NotFound', 'pods "a" not found'), {}), undefined],
+    ['a defect', new TypeError('x is not a function'), undefined],
+  ])('%s', (_what, error, outage) => {
+    expect(outageOf(error)).toBe(outage);
+  });
 });

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { type Dispatcher, fetch } from 'undici';
 import { z } from 'zod';
 import { defined } from '../../../core/defined.ts';
+import { CircuitBreaker, OUTAGE_RETRY_MS, type Trial } from '../../circuitBreaker.ts';
 import { CiServerError } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 import { dispatcherOf } from '../connections.ts';
@@ -10,7 +11,7 @@ import { type Credential, pointsPerMinute } from '../credentials.ts';
 import type { RequestObserver } from '../requestObserver.ts';
 import { SecretSource } from '../secretSource.ts';
 import { AppTokens, PatTokens, type TokenSource } from './auth.ts';
-import { classifyAnswer, classifyFailure, type Classification, type GitHubCall, isConnectionReset } from './classify.ts';
+import { classifyAnswer, classifyFailure, type Classification, type GitHubCall, isConnectionReset, isOutage } from './classify.ts';
 import { type GatePass, RateLimitGate } from './rateLimitGate.ts';
 
 /** GitHub keeps a dated version of its REST API for at least two years. */
@@ -50,7 +51,7 @@ export interface GitHubAnswer {
 }
 
 /**
- * Requests to one GitHub with one credential: through the gate, with a timeout, logged without secrets, and every failure classified.
+ * Requests to one GitHub with one credential: past the breaker, through the gate, with a timeout, logged without secrets, and every failure classified.
  * Nothing is retried here but a read whose kept-alive connection was closed under it, and a request refused with 401 when there is a
  * newer token. (No @octokit/plugin-throttling: it sends one write per second for the whole process, whatever the credential, and sleeps
  * inside the call for as long as the server says.)
@@ -60,6 +61,7 @@ export class GitHubApi {
   readonly #octokit: Octokit;
   readonly #tokens: TokenSource;
   readonly #gate: RateLimitGate;
+  readonly #breaker: CircuitBreaker;
   readonly #dispatcher: Dispatcher;
 
   constructor(options: GitHubApiOptions) {
@@ -67,6 +69,8 @@ export class GitHubApi {
     this.#options = options;
     this.#dispatcher = dispatcherOf(name, credential);
     this.#gate = new RateLimitGate(name, { maxInFlight: credential.maxInFlight, pointsPerMinute: pointsPerMinute(credential) }, clock);
+    const host = new URL(credential.apiUrl).host;
+    this.#breaker = new CircuitBreaker(clock, (why) => new CiServerError('unavailable', `credential "${name}": not sent to ${host}: ${why}`, { retryAfterMs: OUTAGE_RETRY_MS }));
     const log = {
       debug: () => undefined,
       info: () => undefined,
@@ -148,6 +152,11 @@ export class GitHubApi {
     return this.#error({ kind, reason }, request, status);
   }
 
+  /** Does the server answer, as far as is known here? */
+  reachable(): boolean {
+    return this.#breaker.closed;
+  }
+
   /** Closes the connections. */
   close(): Promise<void> {
     return this.#dispatcher.close();
@@ -187,7 +196,9 @@ export class GitHubApi {
     const advice = kind === 'credentials' ? `; check what credential "${name}" may do there (self-hosted runners: read and write)` : '';
     const what = status === undefined ? 'no answer from' : `${status} from`;
     const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.about}): ${failure.reason}${advice}`;
-    return new CiServerError(kind, message, { status, retryAfterMs: failure.retryAfterMs });
+    // What a server that is away says of the wait (a maintenance page's hour) is no better than the breaker's own look at it.
+    const retryAfterMs = kind !== 'unavailable' ? failure.retryAfterMs : this.reachable() ? undefined : OUTAGE_RETRY_MS;
+    return new CiServerError(kind, message, { status, retryAfterMs });
   }
 
   /** Around every single request, those for installation tokens included. */
@@ -196,22 +207,37 @@ export class GitHubApi {
     const read = options.method === 'GET';
     const signal = options.request.signal;
     for (let again = false; ; again = true) {
-      const pass = await this.#gate.enter(`${options.method} ${options.url}`, read ? 1 : 5, signal);
+      const trial = await this.#breaker.enter(signal);
+      const pass = await this.#gate.enter(`${options.method} ${options.url}`, read ? 1 : 5, signal).catch((error: unknown) => {
+        trial.abandoned();
+        throw error;
+      });
       const timeout = AbortSignal.timeout(credential.requestTimeoutSeconds * 1000);
       const sentAt = clock.now();
       try {
         const answer = await send({ ...options, request: { ...options.request, signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]) } });
         pass.answered();
+        this.#judge(trial, signal, answer);
         this.#observe(options, answer.status, answer.headers, sentAt);
         return answer;
       } catch (error) {
         const { response } = error as Failed;
         this.#observe(options, response?.status, response?.headers, sentAt);
+        this.#judge(trial, signal, response, error);
         this.#settle(pass, options, error);
         if (read && !again && response === undefined && signal?.aborted !== true && isConnectionReset(error)) continue;
         throw error;
       }
     }
+  }
+
+  /** Of a server that is away, an answer means no more than none. */
+  #judge(trial: Trial, signal: AbortSignal | undefined, answer: Answered | undefined, error?: unknown): void {
+    if (answer === undefined && signal?.aborted === true) return trial.abandoned();
+    if (answer === undefined) return trial.failed(classifyFailure(error).reason);
+    const { status, headers, data } = answer;
+    if (isOutage({ call: 'list', status, headers, body: data })) trial.failed(`status ${status}`);
+    else trial.answered();
   }
 
   /** Tells the gate how it went. @throws CiServerError `rate_limited` with the wait that holds for all */

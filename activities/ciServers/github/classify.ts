@@ -75,6 +75,11 @@ export function classifyAnswer(answer: ErrorAnswer, nowMs: number): Classificati
   }
 }
 
+/** Is this what is heard of a server that is away? Not of what it says of a single request of ours. */
+export function isOutage(answer: ErrorAnswer): boolean {
+  return answer.status >= 500 || (messageOf(answer.body) === undefined && isHtml(answer));
+}
+
 /** Classifies a request that got no answer (refused, reset, timed out, TLS, DNS, proxy). */
 export function classifyFailure(error: unknown): Classification {
   const causes = causeChain(error);

@@ -42,6 +42,10 @@ export class GitHub implements CiServer {
     this.redeliverFailed = async (limits, signal) => await deliveries.redeliverFailed(limits, signal);
   }
 
+  reachable(): boolean {
+    return this.#api.reachable();
+  }
+
   async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
     return request.mode === 'jit' ? this.#registerJit(request, signal) : this.#registerWithToken(request, signal);
   }

@@ -9,6 +9,10 @@ import type https from 'node:https';
 import { createSecureContext, type ConnectionOptions } from 'node:tls';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, request, type buildConnector, type Dispatcher } from 'undici';
+import { systemClock } from '../../ciServers/clock.ts';
+import { CircuitBreaker, OUTAGE_RETRY_MS } from '../../circuitBreaker.ts';
+import { ComputeError } from '../../ports.ts';
+import { outageOf } from './errors.ts';
 
 export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'delete';
 
@@ -60,11 +64,13 @@ export class ApiError extends Error {
 const CONNECT_TIMEOUT_MS = 10_000;
 const METHODS: Readonly<Record<ApiVerb, Dispatcher.HttpMethod>> = { get: 'GET', list: 'GET', watch: 'GET', create: 'POST', patch: 'PATCH', delete: 'DELETE' };
 
+/** Requests go past a breaker: while the server does not answer, few are sent, and the others turned away. */
 export class ApiServer {
   readonly #config: KubeConfig;
   readonly #timeoutMs: number;
   readonly #connections: number;
   readonly #onRequest: (measure: ApiMeasure) => void;
+  readonly #breaker = new CircuitBreaker(systemClock, turnedAway);
   #dispatcher: { readonly identity: string; readonly agent: Dispatcher } | undefined;
 
   constructor(config: KubeConfig, options: ApiServerOptions = {}) {
@@ -74,9 +80,15 @@ export class ApiServer {
     this.#onRequest = options.onRequest ?? (() => undefined);
   }
 
+  /** Does it answer, as far as is known here? */
+  reachable(): boolean {
+    return this.#breaker.closed;
+  }
+
   /**
    * @returns the answer as parsed; the caller names its type
-   * @throws ApiError for any other answer than 2xx; undici's errors when there is none; a TimeoutError after the time limit
+   * @throws ApiError for any other answer than 2xx; undici's errors when there is none; a TimeoutError after the time limit; while the
+   *   server is away ComputeError `unavailable` with `retryAfterMs`
    */
   async call<T>(call: ApiCall): Promise<T> {
     return JSON.parse(await this.text(call)) as T;
@@ -84,6 +96,10 @@ export class ApiServer {
 
   /** As {@link call}, for an answer that is plain text. */
   async text(call: ApiCall): Promise<string> {
+    return await this.#pastBreaker(call.signal, async () => await this.#text(call));
+  }
+
+  async #text(call: ApiCall): Promise<string> {
     const startedAt = performance.now();
     let status: number | undefined;
     const limit = new AbortController();
@@ -106,6 +122,10 @@ export class ApiServer {
    * @param quietMs the stream fails with undici's BodyTimeoutError when nothing came for so long
    */
   async open(call: ApiCall & { readonly signal: AbortSignal }, quietMs: number): Promise<AsyncIterable<Buffer>> {
+    return await this.#pastBreaker(call.signal, async () => await this.#open(call, quietMs));
+  }
+
+  async #open(call: ApiCall & { readonly signal: AbortSignal }, quietMs: number): Promise<AsyncIterable<Buffer>> {
     const startedAt = performance.now();
     let status: number | undefined;
     try {
@@ -115,6 +135,21 @@ export class ApiServer {
       throw new ApiError(status, await answer.body.text(), flat(answer.headers));
     } finally {
       this.#onRequest({ verb: call.verb, resource: call.resource, status, ms: performance.now() - startedAt });
+    }
+  }
+
+  async #pastBreaker<T>(signal: AbortSignal | undefined, send: () => Promise<T>): Promise<T> {
+    const trial = await this.#breaker.enter(signal);
+    try {
+      const answer = await send();
+      trial.answered();
+      return answer;
+    } catch (error) {
+      const outage = signal?.aborted === true ? undefined : outageOf(error);
+      if (outage !== undefined) trial.failed(outage);
+      else if (error instanceof ApiError) trial.answered();
+      else trial.abandoned();
+      throw outage === undefined || this.#breaker.closed ? error : turnedAway(outage);
     }
   }
 
@@ -174,6 +209,10 @@ export class ApiServer {
         throw new Error(`The kubeconfig's proxy-url ${options.uri} is a SOCKS proxy, which is not supported: use an HTTP proxy`);
     }
   }
+}
+
+function turnedAway(why: string): ComputeError {
+  return new ComputeError('unavailable', `The API server is away: ${why}`, { retryAfterMs: OUTAGE_RETRY_MS });
 }
 
 /** The same options in undici's type. The context is made once: parsing the certificates anew is half of a connection's CPU time. */

@@ -94,6 +94,17 @@ function forbiddenKind(message: string): ComputeErrorKind {
   return 'forbidden';
 }
 
+/**
+ * How an error shows that the API server is away: no answer, or one of what stands before it. A Status object with 500 is from the server
+ * itself and about this one request: a webhook that fails, most often.
+ * @returns undefined for an answer of the server, and for a defect
+ */
+export function outageOf(error: unknown): string | undefined {
+  const failure = apiFailure(error);
+  if (failure === undefined) return networkFault(error);
+  return failure.status > 500 || (failure.status === 500 && failure.reason === '') ? `HTTP ${failure.status}` : undefined;
+}
+
 /** Codes of Node's and undici's own complaints about how they were called. */
 const DEFECTS = /^(ERR_(?!TLS|SSL|SOCKET)|UND_ERR_INVALID_ARG)/;
 

@@ -50,6 +50,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
   return {
     kind: 'kubernetes',
+    reachable: () => api.reachable(),
     podName,
 
     faults: (request) => podFaults(request, defaults, installation),

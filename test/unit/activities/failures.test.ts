@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { failure, toFailure } from '../../../activities/failures.ts';
 import { CiServerError, ComputeError, UnknownCredentialError } from '../../../activities/ports.ts';
 import { FAILURE_TYPES } from '../../../core/calls/index.ts';
@@ -8,6 +8,10 @@ import { FAILURE_TYPES } from '../../../core/calls/index.ts';
 const pace = { credentialsRetryMs: 300_000 };
 const ci = (kind: CiServerError['kind'], more: { retryAfterMs?: number } = {}) => new CiServerError(kind, `what ${kind} says`, more);
 const compute = (kind: ComputeError['kind'], more: { retryAfterMs?: number } = {}) => new ComputeError(kind, `what ${kind} says`, more);
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 
 interface Expected {
   readonly type: string;
@@ -24,12 +28,13 @@ describe('every error, as Temporal gets it', () => {
     ['busy, no delay given', ci('busy'), { type: 'RunnerBusy', benign: true }],
     ['name taken', ci('name_taken'), { type: 'RunnerNameTaken' }],
     ['rejected', ci('rejected'), { type: 'CiServerRejected', final: true }],
-    ['CI server unavailable', ci('unavailable'), { type: 'CiServerUnavailable' }],
+    ['CI server unavailable', ci('unavailable'), { type: 'CiServerUnavailable', delayMs: 1_000 }],
+    ['CI server away', ci('unavailable', { retryAfterMs: 1_500 }), { type: 'CiServerUnavailable', delayMs: 1_500 }],
     ['unknown credential', new UnknownCredentialError('what unknown says'), { type: 'UnknownCredential', delayMs: 300_000 }],
     ['quota exceeded', compute('quota_exceeded'), { type: 'QuotaExceeded', delayMs: 30_000 }],
     ['pod refused', compute('invalid'), { type: 'PodInvalid', final: true }],
     ['no permission', compute('forbidden'), { type: 'ComputeForbidden', delayMs: 60_000 }],
-    ['API server unavailable', compute('unavailable'), { type: 'ComputeUnavailable' }],
+    ['API server unavailable', compute('unavailable'), { type: 'ComputeUnavailable', delayMs: 1_000 }],
     ['API server unavailable, with a time', compute('unavailable', { retryAfterMs: 7_000 }), { type: 'ComputeUnavailable', delayMs: 7_000 }],
     ['quota exceeded, with a time', compute('quota_exceeded', { retryAfterMs: 1_000 }), { type: 'QuotaExceeded', delayMs: 1_000 }],
   ])('%s', (_what, error, { type, delayMs, benign, final }) => {
@@ -60,6 +65,20 @@ describe('every error, as Temporal gets it', () => {
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(54_000);
     expect(Math.max(...delays)).toBeLessThanOrEqual(66_000);
     expect(new Set(delays).size).toBeGreaterThan(10);
+  });
+
+  test.each([ci('unavailable'), compute('unavailable')])('the delay of what is unavailable doubles up to a minute: %p', (error) => {
+    const delays = [1, 2, 3, 6, 7, 2_000].map((times) => (toFailure(error, pace, false, times) as ApplicationFailure).nextRetryDelay);
+    expect(delays).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000]);
+  });
+
+  test('the delay of a busy one doubles only where it may', () => {
+    const delays = (more: object): unknown[] => {
+      jest.spyOn(Math, 'random').mockReturnValue(0.5);
+      return [1, 2, 3, 5, 50].map((times) => (toFailure(ci('busy'), { ...pace, busyRetryMs: 60_000, ...more }, false, times) as ApplicationFailure).nextRetryDelay);
+    };
+    expect(delays({})).toEqual([60_000, 60_000, 60_000, 60_000, 60_000]);
+    expect(delays({ longestBusyRetryMs: 900_000 })).toEqual([60_000, 120_000, 240_000, 900_000, 900_000]);
   });
 
   test.each([new Error('a defect'), new TypeError('x'), 'a text', undefined])('anything else is passed on as it is: %p', (error) => {
