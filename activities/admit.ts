@@ -4,20 +4,27 @@
  * later release with other defaults does not change it.
  */
 import { parseDeregistrationInput, type DeregistrationSpec } from '../core/input/deregistration.ts';
-import { parseRunnerInput, type RunnerSpec } from '../core/input/runner.ts';
+import { parseRunnerInput } from '../core/input/runner.ts';
+import { placeOfLife } from '../core/domain/place.ts';
+import { defined } from '../core/defined.ts';
 import type { InputError, Parsed } from '../core/input/fields.ts';
 import { runnerHash } from './compute/naming.ts';
 import { failure } from './failures.ts';
+import { onCluster } from './onCluster.ts';
 import { UnknownCredentialError, type ActivityPorts } from './ports.ts';
-import { FAILURE_TYPES, type AdmitRunnerInput } from '../core/calls/index.ts';
+import { FAILURE_TYPES, type AdmitRunnerInput, type AdmittedRunner } from '../core/calls/index.ts';
 
-/** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
-export function admitRunner(ports: ActivityPorts, { input, workflowId, firstRunId }: AdmitRunnerInput): RunnerSpec {
+/**
+ * The life is lived in this worker's place from now on, whichever worker goes on with it.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ */
+export async function admitRunner(ports: ActivityPorts, { input, workflowId, firstRunId }: AdmitRunnerInput): Promise<AdmittedRunner> {
   const parsed = parseRunnerInput(input, { workflowId, nameHash: runnerHash({ workflowId, firstRunId }), policy: ports.timeoutPolicy });
   const spec = admit(ports, parsed, parsed.ok && parsed.spec.scope !== undefined);
   const faults = ports.compute.faults(spec.pod);
   if (faults.length > 0) throw invalid(faults.map((message) => ({ field: '', message })));
-  return spec;
+  const place = placeOfLife(await onCluster('which place is this?', async () => await ports.compute.place()), spec.pod.namespace);
+  return { ...spec, place, pod: { ...spec.pod, ...defined({ namespace: place.namespace }) } };
 }
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */

@@ -2,6 +2,7 @@
 import type { HoldfastActivities } from '../core/calls/index.ts';
 import { admitDeregistration, admitRunner } from './admit.ts';
 import { lookUpRunner } from './lookUp.ts';
+import { inItsPlace } from './onCluster.ts';
 import { awaitNodeReleased, awaitPod, observePod } from './pods.ts';
 import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './provision.ts';
@@ -13,15 +14,15 @@ import { tearDown } from './tearDown.ts';
 export function createActivities(ports: ActivityPorts): HoldfastActivities {
   return {
     ...createSetActivities(ports),
-    admitRunner: async (input) => admitRunner(ports, input),
+    admitRunner: (input) => admitRunner(ports, input),
     admitDeregistration: async (input) => admitDeregistration(ports, input),
-    provision: (input) => provision(ports, input),
-    findProvisioned: (input) => findProvisioned(ports, input),
-    awaitPod: (input) => awaitPod(ports, input),
-    observePod: (input) => observePod(ports, input),
+    provision: inItsPlace(ports, provision),
+    findProvisioned: inItsPlace(ports, findProvisioned),
+    awaitPod: inItsPlace(ports, awaitPod),
+    observePod: inItsPlace(ports, observePod),
     lookUpRunner: (input) => lookUpRunner(ports, input),
     removeRegistration: (input) => removeRegistration(ports, input),
-    tearDown: (input) => tearDown(ports, input),
-    awaitNodeReleased: (input) => awaitNodeReleased(ports, input),
+    tearDown: inItsPlace(ports, tearDown),
+    awaitNodeReleased: inItsPlace(ports, awaitNodeReleased),
   };
 }

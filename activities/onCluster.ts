@@ -1,8 +1,15 @@
-import { refusal } from './refusals.ts';
+import { FAILURE_TYPES, type Placed } from '../core/calls/index.ts';
+import { placeName, serves } from '../core/domain/place.ts';
+import { doubled, failure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
+import type { ActivityPorts } from './ports.ts';
+import { countOf, refusal } from './refusals.ts';
 
 /** The pace of compute failures has no credential in it. */
 const NO_CREDENTIALS = { credentialsRetryMs: 60_000 };
+
+/** A worker of the right place may take the next try: soon, and ever less often while there is none, lest thousands of lives ask in vain. */
+const WRONG_PLACE_RETRY_MS = { first: 500, longest: 30_000 } as const;
 
 /** Runs a call that needs only the cluster: with heartbeats, its errors as Temporal failures. @param details - for the operator */
 export async function onCluster<T>(details: string, run: () => Promise<T>): Promise<T> {
@@ -11,4 +18,20 @@ export async function onCluster<T>(details: string, run: () => Promise<T>): Prom
   } catch (error) {
     throw refusal(error, NO_CREDENTIALS, false);
   }
+}
+
+/**
+ * The activity, for lives of this worker's place only: what is not found elsewhere has not ended.
+ * @throws ApplicationFailure `WrongPlace`, until a worker of the right place takes it
+ */
+export function inItsPlace<I, O>(ports: ActivityPorts, activity: (ports: ActivityPorts, input: I) => Promise<O>): (input: Placed<I>) => Promise<O> {
+  return async (input) => {
+    const served = await onCluster('which place is this?', async () => await ports.compute.place());
+    if (serves(served, input.place)) return await activity(ports, input);
+    throw failure(
+      `This runner's pods are in ${placeName(input.place)}, and this worker's in ${placeName(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
+      FAILURE_TYPES.wrongPlace,
+      { nextRetryDelayMs: doubled(WRONG_PLACE_RETRY_MS.first, countOf(FAILURE_TYPES.wrongPlace), WRONG_PLACE_RETRY_MS.longest) },
+    );
+  };
 }

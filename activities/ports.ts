@@ -5,6 +5,7 @@
 import type { HeldBackAnswers } from './heldBackAnswers.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { VolumeClaim } from '../core/contract/index.ts';
+import type { ServedPlace } from '../core/domain/place.ts';
 import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
 
@@ -132,6 +133,8 @@ export interface Compute {
   readonly kind: 'kubernetes' | 'process';
   /** As {@link CiServer.reachable}. */
   reachable?(): boolean;
+  /** Where its pods are. Found out once: it is the same for as long as the compute. */
+  place(): Promise<ServedPlace>;
   /** The deterministic name of this runner's pod and Secret (DNS-1123 label). */
   podName(identity: RunnerIdentity): string;
   /** Everything that keeps a request from ever being a pod here, each with the fix; empty when it is sound. Asks nobody. */
@@ -221,8 +224,13 @@ export interface WaitCompleter {
   complete(workflowId: string, activityId: string, result: PodView): Promise<boolean>;
   /** Completes the activity that this token was given to; false when it waits no more. */
   answer(taskToken: Uint8Array, result: unknown): Promise<boolean>;
-  /** A hint to the runner's workflow; one that is gone is tolerated. */
-  signalPodState(workflowId: string, state: { uid: string; state: 'idle' | 'busy' }): Promise<void>;
-  /** Activity ids of waits pending in running runner workflows, without those of the workflows in `except`. */
-  pendingWaits(except: ReadonlySet<string>): AsyncIterable<{ workflowId: string; activityId: string }>;
+  /**
+   * A hint to the runner's workflow; one that is gone is tolerated.
+   * @param changeId - the same for whoever tells of this change: it is told once. Absent: nothing tells it from others
+   */
+  signalPodState(workflowId: string, state: { uid: string; state: 'idle' | 'busy' }, changeId?: string): Promise<void>;
+  /** Has the pending activity tried again at once: it looks live itself. One that does not wait any more is tolerated. */
+  lookAgain(workflowId: string, activityId: string, why: string): Promise<void>;
+  /** Activity ids of waits pending in running runner workflows of that place, without those of the workflows in `except`. */
+  pendingWaits(place: ServedPlace, except: ReadonlySet<string>): AsyncIterable<{ workflowId: string; activityId: string }>;
 }

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { createCiServers } from '../activities/ciServers/index.ts';
 import { createProcessCompute } from '../activities/compute/process/processCompute.ts';
-import type { CiServers, Compute, PodLogs } from '../activities/ports.ts';
+import type { CiServers, Compute, Logger as ActivityLogger, PodLogs } from '../activities/ports.ts';
 import { defined } from '../core/defined.ts';
 import { ciQueuesOf, type CiQueue } from './settings/ciQueues.ts';
 import type { HoldfastConfig } from './settings/config.ts';
@@ -25,8 +25,14 @@ export interface PortsOptions {
   readonly metrics: Metrics;
 }
 
+/** A compute, and what its owner does with it at the end. */
+interface OwnedCompute {
+  readonly compute: Compute;
+  readonly close?: () => Promise<void>;
+}
+
 export async function createPorts(config: HoldfastConfig, { logger, metrics }: PortsOptions): Promise<Ports> {
-  const { compute, close } = await createCompute(config, logger.child({ component: 'compute' }), metrics);
+  const { compute, close } = await createCompute(config, { logger: logger.child({ component: 'compute' }), onRequest: metrics.kubernetesRequest });
   const ciServers = createCiServers(config.credentials, { logger: logger.child({ component: 'ci' }), onRequest: metrics.ciRequest });
   return {
     compute,
@@ -40,9 +46,10 @@ export async function createPorts(config: HoldfastConfig, { logger, metrics }: P
   };
 }
 
-async function createCompute({ compute, installation }: HoldfastConfig, logger: Logger, metrics: Metrics): Promise<{ compute: Compute; close?: () => Promise<void> }> {
+/** @throws KubeConfigError when the cluster cannot be found */
+export async function createCompute({ compute, installation }: HoldfastConfig, { logger, onRequest }: { logger: ActivityLogger; onRequest?: Metrics['kubernetesRequest'] }): Promise<OwnedCompute> {
   if (compute.kind === 'process') {
-    return { compute: createProcessCompute({ stateDir: compute.stateDir, logger, ...defined({ command: compute.command }) }) };
+    return { compute: createProcessCompute({ stateDir: compute.stateDir, installation, logger, ...defined({ command: compute.command }) }) };
   }
   // Loaded where it is needed: the Kubernetes client takes most of a second.
   const [{ createKubernetesCompute }, { loadKubeConfig }] = await Promise.all([
@@ -56,7 +63,7 @@ async function createCompute({ compute, installation }: HoldfastConfig, logger: 
     installation,
     pod: { image: compute.image, ...defined({ command: compute.command }), ...(compute.supervisorImage !== undefined && { supervisor: { image: compute.supervisorImage } }) },
     logger,
-    onRequest: metrics.kubernetesRequest,
+    ...defined({ onRequest }),
   });
   return { compute: kubernetes, close: async () => await kubernetes.close() };
 }

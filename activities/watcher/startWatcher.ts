@@ -10,7 +10,7 @@ import { TaskQueue } from '../taskQueue.ts';
 import { Completions } from './completions.ts';
 import { DueTimers } from './dueTimers.ts';
 import { StateAnnouncements, stateNews } from './stateAnnouncements.ts';
-import { vanishedPods } from './vanishedPods.ts';
+import { lookForVanished } from './vanishedPods.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 export interface WatcherOptions {
@@ -80,9 +80,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       tellState(pod, stateNews(pod, previous, nowMs));
     },
     relisted(pods) {
-      void queue.add('search for waits whose pod vanished', async () => {
-        for (const { condition, pod } of await vanishedPods(compute, completer, pods.values())) completions.offer(condition, pod);
-      });
+      void queue.add('search for waits whose pod vanished', async () => await lookForVanished(compute, completer, pods.values()));
     },
   });
   return {

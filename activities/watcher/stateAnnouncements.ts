@@ -15,11 +15,12 @@ export class StateAnnouncements {
     this.#completer = completer;
   }
 
-  tell({ name, uid, workflowId }: PodView, state: 'busy' | 'idle'): void {
+  tell({ name, uid, workflowId, readinessChangedAt }: PodView, state: 'busy' | 'idle'): void {
     const before = this.#last.get(name);
     const told = this.#queue.add(`podState of ${name}`, async () => {
       await before;
-      await this.#completer.signalPodState(workflowId, { uid, state });
+      // Every watcher sees the same time.
+      await this.#completer.signalPodState(workflowId, { uid, state }, readinessChangedAt && `${uid}/${state}/${readinessChangedAt}`);
     });
     this.#last.set(name, told);
     void told.then(() => {

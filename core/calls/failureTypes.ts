@@ -14,4 +14,6 @@ export const FAILURE_TYPES = {
   invalid: 'PodInvalid',
   forbidden: 'ComputeForbidden',
   computeUnavailable: 'ComputeUnavailable',
+  wrongPlace: 'WrongPlace',
+  outOfSight: 'PodOutOfSight',
 } as const;

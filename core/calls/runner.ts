@@ -2,32 +2,41 @@
 import type { RegisterRequest, RemovalAnswer, Scope } from '../domain/ciServer.ts';
 import type { VolumeClaim } from '../contract/index.ts';
 import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../domain/pod.ts';
+import type { Place } from '../domain/place.ts';
 import type { PodCondition } from '../domain/podConditions.ts';
 import type { DeregistrationSpec } from '../input/deregistration.ts';
 import type { RunnerSpec } from '../input/runner.ts';
 
+/** A runner's spec, and where its life is lived: on whichever worker, for as long as it lasts. */
+export interface AdmittedRunner extends RunnerSpec {
+  readonly place: Place;
+}
+
+/** What is asked of the cluster is asked of the one in which the life is lived: a worker of another place does not answer. */
+export type Placed<T> = T & { readonly place: Place };
+
 /** All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface RunnerActivities {
-  /** Checks and completes the input of a runner; asks nobody. A local activity. */
-  admitRunner(input: AdmitRunnerInput): Promise<RunnerSpec>;
+  /** Checks and completes the input of a runner; asks nobody but, once, which cluster this is. A local activity. */
+  admitRunner(input: AdmitRunnerInput): Promise<AdmittedRunner>;
   /** Checks and completes the input of a deregistration; asks nobody. A local activity. */
   admitDeregistration(input: { input: unknown }): Promise<DeregistrationSpec>;
   /** Registers the runner, stores the registration in its Secret and creates its pod, in one. */
-  provision(input: ProvisionInput): Promise<Provisioned>;
+  provision(input: Placed<ProvisionInput>): Promise<Provisioned>;
   /** What an interrupted {@link provision} has left, if there is a pod. */
-  findProvisioned(input: FindProvisionedInput): Promise<Provisioned | null>;
+  findProvisioned(input: Placed<FindProvisionedInput>): Promise<Provisioned | null>;
   /** Waits until the pod is online, has ended or is gone; holds no slot meanwhile. */
-  awaitPod(input: AwaitPodInput): Promise<PodView>;
+  awaitPod(input: Placed<AwaitPodInput>): Promise<PodView>;
   /** The pod as it is now. */
-  observePod(input: PodInput): Promise<PodView>;
+  observePod(input: Placed<PodInput>): Promise<PodView>;
   /** Looks at the CI server until the runner is online there. */
   lookUpRunner(input: LookUpInput): Promise<Sighting>;
   /** Removes the registration of a runner, and nothing else. */
   removeRegistration(input: RemoveRegistrationInput): Promise<RegistrationRemoval>;
   /** Deletes what ran: pod, registration Secret and claims, whichever are named. The one way out for all of them. */
-  tearDown(input: TearDownInput): Promise<PodDeletion>;
+  tearDown(input: Placed<TearDownInput>): Promise<PodDeletion>;
   /** Waits until nothing can write any more from a node that was lost. */
-  awaitNodeReleased(input: { node: string }): Promise<void>;
+  awaitNodeReleased(input: Placed<{ node: string }>): Promise<void>;
 }
 
 export interface AdmitRunnerInput {

@@ -5,7 +5,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 type KeywordKey = ReturnType<typeof defineSearchAttributeKey<'KEYWORD'>>;
 
 /** Search attributes (all Keyword). Register them once per namespace; `holdfast doctor` prints the commands. */
-export const SEARCH_ATTRIBUTES: Readonly<Record<'phase' | 'set' | 'scope' | 'outcome' | 'cause' | 'name', KeywordKey>> = {
+export const SEARCH_ATTRIBUTES: Readonly<Record<'phase' | 'set' | 'scope' | 'outcome' | 'cause' | 'name' | 'place', KeywordKey>> = {
   phase: defineSearchAttributeKey('RunnerPhase', 'KEYWORD'),
   set: defineSearchAttributeKey('RunnerSet', 'KEYWORD'),
   scope: defineSearchAttributeKey('RunnerScope', 'KEYWORD'),
@@ -13,4 +13,6 @@ export const SEARCH_ATTRIBUTES: Readonly<Record<'phase' | 'set' | 'scope' | 'out
   cause: defineSearchAttributeKey('RunnerCause', 'KEYWORD'),
   /** The name at the CI server: how a webhook finds the workflow. */
   name: defineSearchAttributeKey('RunnerName', 'KEYWORD'),
+  /** Where its pods are: `compute/cluster/installation/namespace`. */
+  place: defineSearchAttributeKey('RunnerPlace', 'KEYWORD'),
 };

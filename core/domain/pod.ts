@@ -101,6 +101,8 @@ export interface PodView extends PodRef {
   readonly online?: boolean;
   /** Only for a pod whose probes tell: a job is running. `undefined`: this pod does not tell. */
   readonly busy?: boolean;
+  /** When its containers last became ready, or ceased to be (ISO 8601): what tells one change between idle and busy from the next. */
+  readonly readinessChangedAt?: string;
   /** Only for a pod whose probes tell: it takes another job after one. */
   readonly reusable?: true;
   /** It is not known yet whether it is busy: it is from then on if nothing else is told (ISO 8601). */

@@ -1,5 +1,6 @@
 /** Queries to Temporal's visibility (https://docs.temporal.io/list-filter). */
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW } from '../contract/index.ts';
+import { placeName, type ServedPlace } from './place.ts';
 
 /** A string literal of a list filter. */
 export function quoted(value: string): string {
@@ -9,6 +10,13 @@ export function quoted(value: string): string {
 /** The running runners of one task queue: another installation's are not ours to miss, nor to signal. */
 export function runningRunners(taskQueue: string): string {
   return `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoted(taskQueue)}`;
+}
+
+/** Those of them that one worker may look after. */
+export function runningRunnersIn(taskQueue: string, served: ServedPlace): string {
+  const name = placeName(served);
+  const isThere = served.allNamespaces === true ? `STARTS_WITH ${quoted(name.slice(0, -1))}` : `= ${quoted(name)}`;
+  return `${runningRunners(taskQueue)} AND ${SEARCH_ATTRIBUTES.place.name} ${isThere}`;
 }
 
 /** The running sets of one task queue. */

@@ -212,7 +212,8 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       const account = await actAs('worker');
       const report = await checkPermissions(account, harness.namespace);
       expect(report.user).toBe(`system:serviceaccount:${harness.namespace}:worker`);
-      expect(report.missing).toHaveLength(Object.values(requiredPermissions).flat().length);
+      expect(report.missing).toHaveLength(Object.values(requiredPermissions).flat().length + 1);
+      await expect(harness.instance({ kubeConfig: account }).place()).rejects.toMatchObject({ kind: 'forbidden' });
       await expect(harness.instance({ kubeConfig: account }).createPod(request(), undefined)).rejects.toMatchObject({ kind: 'forbidden' });
       await expect(harness.instance({ kubeConfig: account }).readRegistrationSecret(harness.newIdentity())).rejects.toMatchObject({ kind: 'forbidden' });
 
@@ -220,6 +221,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       await apply(yaml!);
       await until('the permissions are in force', async () => (await checkPermissions(account, harness.namespace)).missing.length === 0);
       const compute = harness.instance({ kubeConfig: account });
+      expect(await compute.place()).toEqual(await harness.compute.place());
       const ask = request();
       const pod = await compute.createPod(ask, await compute.storeRegistrationSecret(ask.identity, registration));
       const watch = await recordWatch(compute);
@@ -231,7 +233,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     });
 
     test('deploy/rbac.yaml grants exactly the required ones', async () => {
-      const yaml = (await readFile(new URL('../../deploy/rbac.yaml', import.meta.url), 'utf8')).replaceAll('namespace: holdfast\n', `namespace: ${harness.namespace}\n`);
+      const yaml = (await readFile(new URL('../../deploy/rbac.yaml', import.meta.url), 'utf8')).replaceAll('namespace: holdfast\n', `namespace: ${harness.namespace}\n`).replaceAll('in-holdfast\n', `in-${harness.namespace}\n`);
       const [, role] = parseAllDocuments(yaml).map((document) => document.toJS() as { rules: { resources: string[]; verbs: string[] }[] });
       expect(Object.fromEntries(role!.rules.map(({ resources, verbs }) => [resources[0], verbs]))).toEqual(requiredPermissions);
       await apply(yaml);

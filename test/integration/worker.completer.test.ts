@@ -8,13 +8,16 @@ import type { WaitCompleter } from '../../activities/ports.ts';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createCompleter } from '../../worker/completer.ts';
 import { drainRunners } from '../../activities/sets/drainRunners.ts';
-import { RUNNER_WORKFLOW } from '../../core/contract/index.ts';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
+import { placeName, type ServedPlace } from '../../core/domain/place.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
 const POD: PodView = { name: 'pod-1', uid: 'u-1', workflowId: 'w', scheduled: true, createdAt: '2026-01-01T00:00:00Z', ended: true, gone: false, terminating: false };
+
+const PLACE: ServedPlace = { compute: 'kubernetes', cluster: randomUUID(), installation: 'mine', namespace: 'ci' };
 
 await describeWithLab('completing waits', { temporal: true }, (lab) => {
   const taskQueue = `it's-${randomUUID().slice(0, 8)}`; // a quote, to be quoted in queries
@@ -40,20 +43,20 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
   });
 
   /** Runners whose waits have given their slots back. */
-  async function waitingRunners(count: number): Promise<WorkflowHandle[]> {
-    const start = async (): Promise<WorkflowHandle> => await client.workflow.start(RUNNER_WORKFLOW, { taskQueue, workflowId: `runner-${randomUUID().slice(0, 8)}` });
+  async function waitingRunners(count: number, place = PLACE): Promise<WorkflowHandle[]> {
+    const start = async (): Promise<WorkflowHandle> => await client.workflow.start(RUNNER_WORKFLOW, { taskQueue, workflowId: `runner-${randomUUID().slice(0, 8)}`, typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.place, value: placeName(place) }] });
     const handles = await Promise.all(Array.from({ length: count }, start));
     let found: string[] = [];
-    await until('the waits to be pending', async () => (found = await pending(new Set())).length === count, () => found.join());
+    await until('the waits to be pending', async () => (found = await pending(new Set(), place)).length === count, () => found.join());
     return handles;
   }
   async function waitingRunner(): Promise<WorkflowHandle> {
     const [handle] = await waitingRunners(1);
     return handle as WorkflowHandle;
   }
-  async function pending(except: ReadonlySet<string>, by = completer): Promise<string[]> {
+  async function pending(except: ReadonlySet<string>, place = PLACE, by = completer): Promise<string[]> {
     const found: string[] = [];
-    for await (const { workflowId, activityId } of by.pendingWaits(except)) {
+    for await (const { workflowId, activityId } of by.pendingWaits(place, except)) {
       expect(activityId).toBe('ended/pod-1');
       found.push(workflowId);
     }
@@ -76,14 +79,44 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     await handle.terminate();
   });
 
-  test('finds the waits that are pending, but not those of the pods that are seen, nor of another installation', async () => {
+  test('finds the waits that are pending, but not those of the pods that are seen, nor of another place or queue', async () => {
     const handles = await waitingRunners(40); // more than are looked at in one go
     const ids = handles.map(({ workflowId }) => workflowId);
     expect((await pending(new Set())).toSorted()).toEqual(ids.toSorted());
     const seen = new Set(ids.slice(1));
     expect(await pending(seen)).toEqual(ids.slice(0, 1));
-    expect(await pending(new Set(), createCompleter({ client, taskQueue: 'another' }))).toEqual([]);
+    expect(await pending(new Set(), PLACE, createCompleter({ client, taskQueue: 'another' }))).toEqual([]);
+    for (const other of [{ cluster: 'another' }, { installation: 'min' }, { namespace: 'c' }, { compute: 'process' as const }]) expect(await pending(new Set(), { ...PLACE, ...other })).toEqual([]);
     await Promise.all(handles.map(async (handle) => await handle.terminate()));
+  });
+
+  test('who serves all namespaces finds those of each, of its own installation only', async () => {
+    const all: ServedPlace = { ...PLACE, cluster: randomUUID(), namespace: 'home', allNamespaces: true };
+    const { allNamespaces: _all, ...home } = all;
+    const [[here], [there], [elsewhere]] = await Promise.all([waitingRunners(1, home), waitingRunners(1, { ...home, namespace: 'ci' }), waitingRunners(1, { ...home, installation: 'mine-too' })]);
+    expect(new Set(await pending(new Set(), all))).toEqual(new Set([here?.workflowId, there?.workflowId]));
+    await Promise.all([here, there, elsewhere].map(async (handle) => await handle?.terminate()));
+  });
+
+  test('a wait that has to look again is tried again, and is no failure of its workflow', async () => {
+    const handle = await waitingRunner();
+    await completer.lookAgain(handle.workflowId, 'ended/pod-1', 'not listed');
+    const activity = async () => (await handle.describe()).raw.pendingActivities?.[0];
+    await until('a second look', async () => (await activity())?.attempt === 2 && (await pending(new Set())).length === 1);
+    expect((await activity())?.lastFailure?.message).toBe('not listed');
+    expect(await completer.complete(handle.workflowId, 'ended/pod-1', POD)).toBe(true);
+    expect(await handle.result()).toEqual({ pod: POD, states: [] });
+    await completer.lookAgain(handle.workflowId, 'ended/pod-1', 'nobody waits');
+  });
+
+  test('a change that several workers see is one event of history; the next is another, and so is one that nothing tells from others', async () => {
+    const handle = await waitingRunner();
+    const second = createCompleter({ client, taskQueue });
+    for (const id of ['u-1/busy/12:00:01', 'u-1/busy/12:00:03', undefined]) {
+      await Promise.all([completer, second].map(async (by) => await by.signalPodState(handle.workflowId, { uid: 'u-1', state: 'busy' }, id)));
+    }
+    await completer.complete(handle.workflowId, 'ended/pod-1', POD);
+    expect(((await handle.result()) as { states: unknown[] }).states).toEqual(Array.from({ length: 4 }, () => ({ uid: 'u-1', state: 'busy' })));
   });
 
   test('a drain that the SDK refuses for want of a handler is no refusal by the runner: it goes as a signal', async () => {
@@ -102,7 +135,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     const soon = async (call: () => Promise<unknown>): Promise<unknown> => await lost.withDeadline(Date.now() + 300, call);
     await expect(soon(async () => await away.complete('w', 'ended/pod-1', POD))).rejects.toThrow(/./);
     await expect(soon(async () => await away.signalPodState('w', { uid: 'u', state: 'idle' }))).rejects.toThrow(/./);
-    await expect(soon(async () => await pending(new Set(), away))).rejects.toThrow(/./);
+    await expect(soon(async () => await pending(new Set(), PLACE, away))).rejects.toThrow(/./);
     await lost.connection.close();
   });
 });

@@ -157,8 +157,8 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       return true;
     });
     expect(await mend()).toBe(
-      'holdfast worker: Temporal search attributes missing: RunnerPhase, RunnerSet, RunnerScope, RunnerOutcome, RunnerCause, RunnerName; fix: temporal operator search-attribute create ' +
-        '--name RunnerPhase --type Keyword --name RunnerSet --type Keyword --name RunnerScope --type Keyword --name RunnerOutcome --type Keyword --name RunnerCause --type Keyword --name RunnerName --type Keyword ' +
+      'holdfast worker: Temporal search attributes missing: RunnerPhase, RunnerSet, RunnerScope, RunnerOutcome, RunnerCause, RunnerName, RunnerPlace; fix: temporal operator search-attribute create ' +
+        '--name RunnerPhase --type Keyword --name RunnerSet --type Keyword --name RunnerScope --type Keyword --name RunnerOutcome --type Keyword --name RunnerCause --type Keyword --name RunnerName --type Keyword --name RunnerPlace --type Keyword ' +
         `--address ${address} --namespace ${namespace}`,
     );
     const worker = startWorkerProcess(env);

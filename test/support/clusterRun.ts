@@ -4,7 +4,7 @@ import type { Client, WorkflowHandle } from '@temporalio/client';
 import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import type { RecordedRequest, SimulatedJob, SimulatedRegistration } from '../../tools/simulator/types.ts';
 import type { Simulator } from '../../tools/simulator/simulator.ts';
-import { statusQuery, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
+import { podStateSignal, statusQuery, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
 import type { NamespaceRecorder } from './namespaceRecorder.ts';
 import type { TestNamespace } from './pods.ts';
 import { until } from './until.ts';
@@ -139,6 +139,13 @@ export class ClusterRun {
   requests(method: string, status?: number): RecordedRequest[] {
     const mine = this.world.simulator.requests().filter(({ path }) => path.startsWith(`/orgs/${this.key}/`));
     return mine.filter((request) => request.endpoint.startsWith(`${method} `) && (status === undefined || request.status === status));
+  }
+
+  /** What its workflow was told of idle and busy, pod by pod. */
+  async podStates(): Promise<string[]> {
+    const { events } = await this.handle.fetchHistory();
+    const signals = (events ?? []).map((event) => event.workflowExecutionSignaledEventAttributes).filter((signal) => signal?.signalName === podStateSignal.name);
+    return signals.map((signal) => Buffer.from(signal?.input?.payloads?.[0]?.data ?? []).toString());
   }
 
   /** UIDs of all pods this life has ever had. */

@@ -23,6 +23,8 @@ export interface ClusterWorldOptions {
   readonly program?: string;
   /** Settings laid over the usual ones. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** How many workers run from the start. @default HOLDFAST_TEST_WORKERS, else 1 */
+  readonly workers?: number;
   /** Start no worker yet. */
   readonly withoutWorker?: boolean;
   readonly input?: Partial<RunnerInput>;
@@ -98,7 +100,8 @@ export class ClusterWorld {
     const recorder = await recordNamespace(namespace.kubeConfig, namespace.core, namespace.name);
     const connection = await Connection.connect({ address });
     const world = new ClusterWorld({ simulator, namespace, recorder, kubeconfig }, connection, address, tokens, options);
-    if (options.withoutWorker !== true) await world.startWorker();
+    const { workers = Number(process.env['HOLDFAST_TEST_WORKERS'] ?? 1) } = options;
+    if (options.withoutWorker !== true) for (let started = 0; started < workers; started++) await world.startWorker();
     return world;
   }
 

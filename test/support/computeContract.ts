@@ -64,6 +64,12 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
     const observe = (pod: PodView, compute = harness.compute): Promise<PodView | undefined> => compute.observe({ ...pod });
     const untilGone = (pod: PodView): Promise<unknown> => untilSeen(`${pod.name} is gone`, () => observe(pod), (view) => view === undefined);
 
+    test('is at one place, which every worker over the same state names alike', async () => {
+      const place = await harness.compute.place();
+      expect(await harness.second.place()).toEqual(place);
+      expect(place).toMatchObject({ compute: harness.compute.kind, cluster: expect.stringMatching(/./), installation: expect.stringMatching(/./) });
+    });
+
     describe('creation', () => {
       test('makes a pod with the deterministic name and the facts it was asked for', async () => {
         const identity = harness.newIdentity();

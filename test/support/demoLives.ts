@@ -67,6 +67,16 @@ export const demoLives = {
   },
 } as const;
 
+/** However many workers see it. */
+export const toldOnce = {
+  'no change between idle and busy is told twice': async (world: ClusterWorld) => {
+    const told = await Promise.all(world.runs.map(async (run) => await run.podStates()));
+    // Which of two seconds-old changes is told is the watchers' affair; that neighbours differ shows that none was told twice.
+    for (const states of told) expect(states.filter((state, index) => index > 0 && state === states[index - 1])).toEqual([]);
+    expect(told.flat().length).toBeGreaterThan(0);
+  },
+} as const;
+
 /** What every world must show when all its lives are over. */
 export const cleanEnd = {
   'nothing is left: no pod, Secret, registration or running workflow': async (world: ClusterWorld) => {

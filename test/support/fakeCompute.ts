@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
 import type { Compute, DeletionOptions, PodListener, Registration } from '../../activities/ports.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
+import type { ServedPlace } from '../../core/domain/place.ts';
 import type { PodRequest, PodView, RunnerIdentity, StopReason } from '../../core/domain/pod.ts';
 
 /**
@@ -26,7 +27,7 @@ export class FakeCompute implements Compute {
   slowToGo = false;
   /** Thrown by the next calls of a method. */
   readonly failures: { method: keyof Compute; error: Error }[] = [];
-  #listener: PodListener | undefined;
+  readonly #listeners = new Set<PodListener>();
 
   /** What {@link faults} finds in every request. */
   readonly unsound: string[] = [];
@@ -50,6 +51,10 @@ export class FakeCompute implements Compute {
 
   async tailLog({ name }: { name: string }): Promise<string | undefined> {
     return this.logs.get(name);
+  }
+
+  async place(): Promise<ServedPlace> {
+    return { compute: 'process', cluster: 'memory', installation: 'test' };
   }
 
   podName(identity: RunnerIdentity): string {
@@ -119,13 +124,11 @@ export class FakeCompute implements Compute {
   }
 
   async watch(listener: PodListener): Promise<{ stop(): Promise<void>; synced(): boolean }> {
-    this.#listener = listener;
+    this.#listeners.add(listener);
     for (const pod of this.pods.values()) listener.changed(pod, undefined);
     listener.relisted(this.pods);
     return {
-      stop: async () => {
-        if (this.#listener === listener) this.#listener = undefined;
-      },
+      stop: async () => void this.#listeners.delete(listener),
       synced: () => true,
     };
   }
@@ -173,7 +176,7 @@ export class FakeCompute implements Compute {
   }
 
   #emit(pod: PodView, last: PodView | undefined): void {
-    if (!this.muted) this.#listener?.changed(pod, last);
+    if (!this.muted) for (const listener of this.#listeners) listener.changed(pod, last);
   }
 
   #failIfTold(method: keyof Compute): void {

@@ -4,6 +4,11 @@ export function testLabFolder(nodes?: 'kubelet' | 'kwok'): string {
   return nodes === 'kwok' ? `${base}-kwok` : base;
 }
 
+/** The folder of a second cluster, for what must not take one for the other. */
+export function otherClusterFolder(): string {
+  return `${testLabFolder()}-other`;
+}
+
 /** The folder of the lab whose parts are killed and started again in the middle of a test. */
 export function restartsLabFolder(): string {
   return `${testLabFolder('kubelet')}-restarts`;

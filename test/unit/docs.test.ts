@@ -55,6 +55,7 @@ describe.each(each)('%s', (path, page) => {
     const others: Record<string, string> = {
       HOLDFAST_TEMPORAL_UI: 'worker/cli/session.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
+      HOLDFAST_TEST_WORKERS: 'test/support/clusterWorld.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
       HOLDFAST_BENCH_DIR: 'tools/bench/main.ts',
       HOLDFAST_BENCH_WINDOW: 'tools/bench/benchmarks/waiting.ts',

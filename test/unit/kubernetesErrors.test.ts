@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ApiException } from '@kubernetes/client-node';
 import { ApiError } from '../../activities/compute/kubernetes/apiServer.ts';
-import { apiFailure, outageOf, toComputeError } from '../../activities/compute/kubernetes/errors.ts';
+import { apiFailure, isAbsence, isExpired, isOtherUid, outageOf, toComputeError } from '../../activities/compute/kubernetes/errors.ts';
 import { ComputeError, type ComputeErrorKind } from '../../activities/ports.ts';
 
 /** Bodies as a Kubernetes 1.34 API server sends them. */
@@ -29,8 +29,49 @@ const ANSWERS: [string, number, string, ComputeErrorKind][] = [
   ['too many requests', 429, status(429, 'TooManyRequests', 'too many requests, please try again later'), 'unavailable'],
   ['a proxy\'s page', 502, '<html><body>502 Bad Gateway</body></html>', 'unavailable'],
   ['an empty 503', 503, '', 'unavailable'],
-  ['a login page', 302, '', 'invalid'],
+  ['a login page', 302, '', 'unavailable'],
+  ['a login page that is fine', 200, '<html>please log in</html>', 'unavailable'],
+  ["a proxy's 404", 404, '<html>404 Not Found</html>', 'unavailable'],
+  ["a path that the server does not have", 404, '404 page not found', 'unavailable'],
+  ["a gateway's 404 in JSON", 404, '{"code":404,"reason":"NotFound","message":"no route"}', 'unavailable'],
+  ["a proxy's 409", 409, '<html>Conflict</html>', 'unavailable'],
+  ["a proxy's 400", 400, '<html>Bad Request</html>', 'unavailable'],
+  ["a proxy's 403 that quotes a quota", 403, '<html>exceeded quota: 100 requests an hour</html>', 'forbidden'],
 ];
+
+/** Only the API server's own word counts, and only about the very object that was asked for. */
+describe('what an answer proves', () => {
+  const page = '<html><body>404 Not Found</body></html>';
+  const notFound = (name: string): string => status(404, 'NotFound', `pods "${name}" not found`, { details: { name, kind: 'pods' } });
+
+  test.each<[string, number, string, boolean]>([
+    ['the API server has no pod of that name', 404, notFound('a'), true],
+    ['it has none of another name', 404, notFound('b'), false],
+    ['it has no such path', 404, '404 page not found', false],
+    ["a proxy's page", 404, page, false],
+    ['a proxy that knows JSON', 404, '{"code":404,"reason":"NotFound","message":"pods \\"a\\" not found","details":{"name":"a"}}', false],
+    ['a proxy that says nothing', 404, '', false],
+    ['410 of the API server', 410, status(410, 'Gone', 'gone', { details: { name: 'a' } }), false],
+  ])('absence: %s', (_, code, body, expected) => {
+    expect(isAbsence(new ApiError(code, body, {}), 'a')).toBe(expected);
+  });
+
+  test.each<[string, number, string, boolean]>([
+    ['the API server', 409, status(409, 'Conflict', 'Operation cannot be fulfilled on pods "a": the UID in the precondition (x) does not match the UID in record (y). The object might have been deleted and then recreated', { details: { name: 'a', kind: 'pods' } }), true],
+    ['another conflict', 409, status(409, 'Conflict', 'Operation cannot be fulfilled on pods "a": the object has been modified'), false],
+    ["a proxy's page that quotes the request's uid", 409, '<html>Conflict: the UID in the precondition</html>', false],
+  ])('another UID: %s', (_, code, body, expected) => {
+    expect(isOtherUid(new ApiError(code, body, {}))).toBe(expected);
+  });
+
+  test.each<[string, number, string, boolean]>([
+    ['an expired resource version', 410, status(410, 'Expired', 'too old resource version: 1 (2)'), true],
+    ['the same of an older server', 410, status(410, 'Gone', 'too old resource version'), true],
+    ["a proxy's page", 410, '<html>Gone</html>', false],
+  ])('expired: %s', (_, code, body, expected) => {
+    expect(isExpired(new ApiError(code, body, {}))).toBe(expected);
+  });
+});
 
 describe('toComputeError', () => {
   test.each(ANSWERS)('%s', (_, code, body, kind) => {

@@ -39,6 +39,7 @@ export class BarePods {
     this.#cache = new PodCache(api, {
       path,
       labelSelector: LABEL,
+      isGone: async () => true,
       onError: (error, what) => console.error(`bare script: ${what}: ${String(error)}`),
       listener: {
         changed: (pod) => {

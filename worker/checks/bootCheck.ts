@@ -5,6 +5,7 @@ import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import { checkCompute } from './computeCheck.ts';
 import { checkCredentials } from './credentialCheck.ts';
 import type { Finding } from './finding.ts';
+import { checkPlace } from './placeCheck.ts';
 import { checkTemporal } from './temporalCheck.ts';
 
 /**
@@ -12,23 +13,23 @@ import { checkTemporal } from './temporalCheck.ts';
  * @param options.timeoutMs - how long to wait for Temporal, in ms. @default 5000
  */
 export async function checkAll(config: HoldfastConfig, { timeoutMs = 5_000 }: { timeoutMs?: number } = {}): Promise<Finding[]> {
-  const temporal = async (): Promise<Finding[]> => {
+  try {
+    const connection = await connectTemporal(config.temporal, { timeoutMs });
     try {
-      const connection = await connectTemporal(config.temporal, { timeoutMs });
-      try {
-        return await checkTemporal(connection, config.temporal);
-      } finally {
-        await connection.close();
-      }
-    } catch (error) {
-      const [what, fix] = oneLine(error).split(/: (?=set TEMPORAL_ADDRESS)/);
-      return [{ level: 'error', what: what ?? '', fix: fix ?? 'look at the message' }];
+      return await checkSurroundings(config, connection);
+    } finally {
+      await connection.close();
     }
-  };
-  return (await Promise.all([temporal(), checkCompute(config), checkCredentials(config.credentials)])).flat();
+  } catch (error) {
+    const [what, fix] = oneLine(error).split(/: (?=set TEMPORAL_ADDRESS)/);
+    const away: Finding = { level: 'error', what: what ?? '', fix: fix ?? 'look at the message' };
+    return [away, ...(await checkCompute(config)), ...(await checkCredentials(config.credentials))];
+  }
 }
 
 /** The same on a connection that is there already. @throws what the connection throws when Temporal is away */
 export async function checkSurroundings(config: HoldfastConfig, connection: ConnectionLike): Promise<Finding[]> {
-  return (await Promise.all([checkTemporal(connection, config.temporal), checkCompute(config), checkCredentials(config.credentials)])).flat();
+  const [temporal, compute, credentials] = await Promise.all([checkTemporal(connection, config.temporal), checkCompute(config), checkCredentials(config.credentials)]);
+  const areThere = [...temporal, ...compute].every(({ level }) => level !== 'error');
+  return [...temporal, ...compute, ...(areThere ? [await checkPlace(config, connection)] : []), ...credentials];
 }

@@ -30,7 +30,7 @@ async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
   try {
     const { user, missing, fix } = await checkPermissions(kubeConfig, namespace);
     if (fix === undefined) return [{ level: 'ok', what: `Kubernetes at ${server}: ${user} has all permissions in ${where}` }];
-    const list = missing.map(({ verb, resource }) => `${verb} ${resource}`).join(', ');
+    const list = missing.map(({ verb, resource, name }) => `${verb} ${resource}${name === undefined ? '' : ` "${name}"`}`).join(', ');
     return [{ level: 'error', what: `Kubernetes permissions missing: ${user} may not, in ${where}: ${list}`, fix }];
   } catch (error) {
     return [{ level: 'error', what: `${setting}: the Kubernetes API server at ${server} does not answer our questions: ${oneLine(error)}`, fix: 'check that the server runs and that the kubeconfig is the right one' }];

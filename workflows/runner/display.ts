@@ -1,6 +1,8 @@
 /** How people see a runner: search attributes for lists and filters, details for the one who looks. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type RunnerCause, type RunnerOutcome, type RunnerPhase, type RunnerStatus } from '../../core/contract/index.ts';
+import type { AdmittedRunner } from '../../core/calls/index.ts';
+import { placeName } from '../../core/domain/place.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 
 /** The verdict, once there is one. */
@@ -18,11 +20,12 @@ export class RunnerDisplay {
     return this.#phase;
   }
 
-  /** Shows phase, name and verdict in lists; scope and set with the first of them. */
-  list({ scope, set }: RunnerSpec, phase: RunnerPhase, name: string, { outcome, cause }: ShownVerdict = {}): void {
+  /** Shows phase, name and verdict in lists; place, scope and set with the first of them. */
+  list({ place, scope, set }: AdmittedRunner, phase: RunnerPhase, name: string, { outcome, cause }: ShownVerdict = {}): void {
     const first = this.#phase === undefined;
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.phase, value: phase },
+      ...(first ? [{ key: SEARCH_ATTRIBUTES.place, value: placeName(place) }] : []),
       ...(first && scope !== undefined ? [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }] : []),
       ...(first && set !== undefined ? [{ key: SEARCH_ATTRIBUTES.set, value: set }] : []),
       ...(name === this.#name ? [] : [{ key: SEARCH_ATTRIBUTES.name, value: name }]),

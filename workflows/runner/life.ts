@@ -1,13 +1,12 @@
 /** The state of one runner's life, and what news does to it. */
 import { ApplicationFailure } from '@temporalio/workflow';
-import type { PodDeletion } from '../../core/calls/index.ts';
+import type { AdmittedRunner, PodDeletion } from '../../core/calls/index.ts';
 import type { CiEvent, PodStateEvent, RunnerPhase, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import type { PodView, RunnerIdentity } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
-import type { RunnerSpec } from '../../core/input/runner.ts';
 import { RunnerDisplay, type ShownVerdict } from './display.ts';
 
 /** What is known of the present runner of a life. */
@@ -35,7 +34,7 @@ export interface RunnerState {
 
 /** What continue-as-new carries over. */
 export interface CarriedLife {
-  readonly spec: RunnerSpec;
+  readonly spec: AdmittedRunner;
   readonly runner: RunnerState;
   readonly phases: RunnerStatus['phases'];
   readonly replaced: RunnerResult['replaced'];
@@ -71,7 +70,7 @@ export class RunnerLife {
   neverStartedInARow = 0;
   shortLivedInARow = 0;
   phases: RunnerStatus['phases'] = [];
-  #spec: RunnerSpec | undefined;
+  #spec: AdmittedRunner | undefined;
   #phase: RunnerPhase = 'Requested';
   readonly #display = new RunnerDisplay();
   #waits: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'> = {};
@@ -90,12 +89,12 @@ export class RunnerLife {
   }
 
   /** Its input was checked: from now on it has a name. */
-  admit(spec: RunnerSpec): void {
+  admit(spec: AdmittedRunner): void {
     this.#spec = spec;
   }
 
   /** @throws ApplicationFailure before it is admitted */
-  get spec(): RunnerSpec {
+  get spec(): AdmittedRunner {
     if (this.#spec === undefined) throw ApplicationFailure.nonRetryable('The runner was not admitted yet', 'Defect');
     return this.#spec;
   }

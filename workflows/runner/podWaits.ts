@@ -46,8 +46,7 @@ export async function lookAtPod(life: RunnerLife, summary: string): Promise<void
 export function see(life: RunnerLife, pod: PodView): boolean {
   const { runner } = life;
   const last = runner.pod;
-  // A pod that vanished while nobody watched is reported without the UID that nobody could read any more.
-  if (last === undefined || (pod.uid !== last.uid && !(pod.gone && pod.uid === ''))) return false;
+  if (last === undefined || pod.uid !== last.uid) return false;
   // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
   if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
   else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;

@@ -1,7 +1,7 @@
 import type { V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
 import { ComputeError } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
-import { apiFailure, toComputeError } from './errors.ts';
+import { apiFailure, isAbsence, toComputeError } from './errors.ts';
 import { belongsTo } from './metadata.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
@@ -36,16 +36,16 @@ export class ApiObjects {
    * @throws ComputeError `invalid` for a namespace that this worker does not use
    */
   pathOf(resource: Resource, namespace: string | undefined, name?: string): string {
-    const collection = `/api/v1/namespaces/${encodeURIComponent(this.#place(namespace))}/${resource}`;
+    const collection = `/api/v1/namespaces/${encodeURIComponent(this.#namespaceOf(namespace))}/${resource}`;
     return name === undefined ? collection : `${collection}/${encodeURIComponent(name)}`;
   }
 
-  /** `undefined`: 404. @throws ComputeError */
+  /** `undefined`: there is none, by the API server's own word. @throws ComputeError */
   async get<T>(resource: Resource, namespace: string | undefined, name: string): Promise<T | undefined> {
     try {
       return await this.#api.call<T>({ verb: 'get', resource, path: this.pathOf(resource, namespace, name) });
     } catch (error) {
-      if (apiFailure(error)?.status === 404) return undefined;
+      if (isAbsence(error, name)) return undefined;
       throw toComputeError(error, `get ${this.#describe(resource, namespace, name)}`);
     }
   }
@@ -79,17 +79,24 @@ export class ApiObjects {
     try {
       await this.#api.call({ verb: 'delete', resource, path: this.pathOf(resource, namespace, name) });
     } catch (error) {
-      if (apiFailure(error)?.status !== 404) throw toComputeError(error, `delete ${this.#describe(resource, namespace, name)}`);
+      if (!isAbsence(error, name)) throw toComputeError(error, `delete ${this.#describe(resource, namespace, name)}`);
     }
   }
 
   #describe(resource: Resource, namespace: string | undefined, name: string): string {
-    return `${resource} ${this.#place(namespace)}/${name}`;
+    return `${resource} ${this.#namespaceOf(namespace)}/${name}`;
   }
 
-  #place(namespace: string | undefined): string {
+  /** Why requests cannot name this namespace; empty when they can. */
+  namespaceFaults(namespace: string | undefined): string[] {
     const { home, all } = this.#namespaces;
-    if (namespace === undefined || namespace === home || all) return namespace ?? home;
-    throw new ComputeError('invalid', `Namespace "${namespace}": this worker makes and watches runners in "${home}" only; leave it out, or let the worker use all namespaces`);
+    if (namespace === undefined || namespace === home || all) return [];
+    return [`Namespace "${namespace}": this worker makes and watches runners in "${home}" only; leave it out, or let the worker use all namespaces`];
+  }
+
+  #namespaceOf(namespace: string | undefined): string {
+    const [fault] = this.namespaceFaults(namespace);
+    if (fault !== undefined) throw new ComputeError('invalid', fault);
+    return namespace ?? this.#namespaces.home;
   }
 }

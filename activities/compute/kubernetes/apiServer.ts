@@ -45,7 +45,7 @@ export interface ApiServerOptions {
   readonly onRequest?: (measure: ApiMeasure) => void;
 }
 
-/** An answer that is no 2xx. Shaped as client-node's ApiException, without its habit of carrying everything in the message. */
+/** An answer that is no 2xx, or not the API server's. Shaped as client-node's ApiException, without its habit of carrying everything in the message. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: number;
@@ -87,11 +87,15 @@ export class ApiServer {
 
   /**
    * @returns the answer as parsed; the caller names its type
-   * @throws ApiError for any other answer than 2xx; undici's errors when there is none; a TimeoutError after the time limit; while the
-   *   server is away ComputeError `unavailable` with `retryAfterMs`
+   * @throws ApiError for any other answer than 2xx with an object; undici's errors when there is none; a TimeoutError after the time limit; while
+   *   the server is away ComputeError `unavailable` with `retryAfterMs`
    */
   async call<T>(call: ApiCall): Promise<T> {
-    return JSON.parse(await this.text(call)) as T;
+    const text = await this.text(call);
+    const answer = parse(text);
+    // All objects of the API server say what they are. A login page, taken for a pod, would be another one than was asked for.
+    if (typeof answer?.kind !== 'string') throw new ApiError(200, text, {});
+    return answer as T;
   }
 
   /** As {@link call}, for an answer that is plain text. */
@@ -218,6 +222,14 @@ function turnedAway(why: string): ComputeError {
 /** The same options in undici's type. The context is made once: parsing the certificates anew is half of a connection's CPU time. */
 function connectOptions(tls: ConnectionOptions): buildConnector.BuildOptions {
   return { timeout: CONNECT_TIMEOUT_MS, ...tls, secureContext: createSecureContext(tls) } as buildConnector.BuildOptions;
+}
+
+function parse(text: string): { readonly kind?: unknown } | null {
+  try {
+    return JSON.parse(text) as { readonly kind?: unknown } | null;
+  } catch {
+    return null; // not the API server's
+  }
 }
 
 function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string | undefined> {

@@ -3,7 +3,7 @@ import type { V1Pod, V1Status } from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
-import { apiFailure, toComputeError } from './errors.ts';
+import { apiFailure, isAbsence, isOtherUid, toComputeError } from './errors.ts';
 import { STOP_REASON_ANNOTATION } from './metadata.ts';
 import type { PodRef } from '../../../core/domain/pod.ts';
 
@@ -26,8 +26,7 @@ export async function askForDeletion(api: ApiServer, podPath: string, { name, ui
     const answer = await api.call<V1Pod | V1Status>({ verb: 'delete', resource: 'pods', path: podPath, body });
     return isTerminating(answer) ? 'terminating' : 'gone';
   } catch (error) {
-    const failure = apiFailure(error);
-    if (failure?.status === 404 || (failure?.status === 409 && /uid/i.test(failure.message))) return 'gone';
+    if (isAbsence(error, name) || isOtherUid(error)) return 'gone';
     throw toComputeError(error, `delete pod ${name}`);
   }
 }
@@ -40,7 +39,7 @@ async function announce(api: ApiServer, podPath: string, { name, uid }: PodRef, 
   } catch (error) {
     const failure = apiFailure(error);
     // Gone already, or another UID, which the API server takes for the attempt to change it.
-    if (failure?.status === 404 || (failure?.status === 422 && failure.message.includes('metadata.uid'))) return;
+    if (isAbsence(error, name) || (failure?.own === true && failure.status === 422 && failure.message.includes('metadata.uid'))) return;
     throw toComputeError(error, `annotate pod ${name}`);
   }
   await delay(ANNOUNCEMENT_MS);

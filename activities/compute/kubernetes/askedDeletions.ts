@@ -23,7 +23,7 @@ export class AskedDeletions {
     }
   }
 
-  /** The watch does not have the pod any more. That alone says little (its labels may have been changed), after a deletion everything. */
+  /** The pod is gone. */
   over(uid: string): void {
     if (this.#answers.has(uid)) this.#answers.set(uid, Promise.resolve('gone'));
   }

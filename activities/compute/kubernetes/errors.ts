@@ -5,8 +5,12 @@ import { ComputeError, type ComputeErrorKind } from '../../ports.ts';
 export interface ApiFailure {
   /** HTTP status. */
   readonly status: number;
-  /** The Status object's reason, e.g. `AlreadyExists`; empty when the answer was no Status (a proxy's page, for example). */
+  /** The API server itself has answered, with a Status object; else it was something on the way to it: a proxy, a login page. */
+  readonly own: boolean;
+  /** The Status object's reason, e.g. `AlreadyExists`; empty when it has none. */
   readonly reason: string;
+  /** Name of the object that the Status object is about; empty when it names none. */
+  readonly about: string;
   readonly message: string;
   /** From the retry-after header or the Status object's details. */
   readonly retryAfterMs: number | undefined;
@@ -24,19 +28,41 @@ export function apiFailure(error: unknown): ApiFailure | undefined {
   if (!isObject(error) || typeof error['code'] !== 'number' || error['code'] < 100) return undefined;
   const { code, headers } = error;
   const status = parseStatus(error['body']);
+  const own = status.kind === 'Status';
   const seconds = Number((isObject(headers) ? headers['retry-after'] : undefined) ?? status.details?.retryAfterSeconds ?? Number.NaN);
   return {
     status: code,
-    reason: status.reason ?? '',
+    own,
+    reason: (own ? status.reason : undefined) ?? '',
+    about: (own ? status.details?.name : undefined) ?? '',
     message: (status.message ?? `HTTP ${code}`).slice(0, MAX_MESSAGE),
     retryAfterMs: seconds >= 0 ? seconds * 1000 : undefined,
   };
 }
 
+/** The API server's own word that there is no object of that name. Any other 404 (a proxy's, a wrong path's) says nothing about the object. */
+export function isAbsence(error: unknown, name: string): boolean {
+  const failure = apiFailure(error);
+  return failure?.status === 404 && failure.reason === 'NotFound' && failure.about === name;
+}
+
+/** The API server's own word that the object of that name has another UID than the request named. */
+export function isOtherUid(error: unknown): boolean {
+  const failure = apiFailure(error);
+  return failure?.status === 409 && failure.reason === 'Conflict' && /UID in the precondition/.test(failure.message);
+}
+
+/** The API server's own word that it does not remember what happened since that resource version. */
+export function isExpired(error: unknown): boolean {
+  const failure = apiFailure(error);
+  return failure?.status === 410 && (failure.reason === 'Expired' || failure.reason === 'Gone');
+}
+
 interface StatusObject {
+  kind?: string;
   reason?: string;
   message?: string;
-  details?: { retryAfterSeconds?: number };
+  details?: { name?: string; retryAfterSeconds?: number };
 }
 
 function parseStatus(body: unknown): StatusObject {
@@ -71,9 +97,11 @@ export function toComputeError(error: unknown, action: string): Error {
   return error instanceof Error ? error : new Error(`Cannot ${action}: ${String(error)}`);
 }
 
-function kindOf({ status, reason, message }: ApiFailure): ComputeErrorKind {
+function kindOf({ status, own, reason, message }: ApiFailure): ComputeErrorKind {
   if (status === 401) return 'forbidden';
-  if (status === 403) return forbiddenKind(message);
+  if (status === 403) return own ? forbiddenKind(message) : 'forbidden';
+  // The API server was not reached: what stands before it says nothing of what was asked for.
+  if (!own) return 'unavailable';
   // "Conflict" is two writers at once (a ResourceQuota's status, most often) and goes away; "AlreadyExists" does not.
   if (status === 409) return reason === 'AlreadyExists' ? 'invalid' : 'unavailable';
   if (status === 408 || status === 410 || status === 425 || status === 429 || status >= 500) return 'unavailable';

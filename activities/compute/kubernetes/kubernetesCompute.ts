@@ -6,7 +6,8 @@ import { ApiObjects } from './apiObjects.ts';
 import { ApiServer, type ApiServerOptions } from './apiServer.ts';
 import { AskedDeletions } from './askedDeletions.ts';
 import { askForDeletion } from './askForDeletion.ts';
-import { apiFailure, toComputeError } from './errors.ts';
+import { clusterId } from './clusterId.ts';
+import { isAbsence, toComputeError } from './errors.ts';
 import { LivePods } from './livePods.ts';
 import { belongsTo, isLabelValue, ownSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
@@ -44,16 +45,24 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const { installation, logger, kubeConfig, pod: defaults = {}, quietMs, minBackoffMs } = options;
   if (!isLabelValue(installation)) throw new Error(`The installation's name "${installation}" is no label value: use letters, digits, "-", "_" and "."`);
   const api = new ApiServer(kubeConfig, options);
-  const objects = new ApiObjects(api, { home: namespaceOf(kubeConfig, options.namespace), all: options.allNamespaces === true });
+  const home = namespaceOf(kubeConfig, options.namespace);
+  const all = options.allNamespaces === true;
+  const objects = new ApiObjects(api, { home, all });
   const pods = new LivePods(api, objects, { labelSelector: ownSelector(installation), logger, quietMs, minBackoffMs });
   const asked = new AskedDeletions();
+  let cluster: string | undefined;
 
   return {
     kind: 'kubernetes',
     reachable: () => api.reachable(),
     podName,
 
-    faults: (request) => podFaults(request, defaults, installation),
+    async place() {
+      cluster ??= await clusterId(api);
+      return { compute: 'kubernetes', cluster, installation, namespace: home, ...(all ? { allNamespaces: true } : {}) };
+    },
+
+    faults: (request) => [...objects.namespaceFaults(request.namespace), ...podFaults(request, defaults, installation)],
 
     async readRegistrationSecret(identity, namespace) {
       const secret = await objects.get<V1Secret>('secrets', namespace, podName(identity));
@@ -104,7 +113,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       try {
         return nodeState(await api.call<V1Node>({ verb: 'get', resource: 'nodes', path: `/api/v1/nodes/${encodeURIComponent(name)}` }));
       } catch (error) {
-        if (apiFailure(error)?.status === 404) return 'gone';
+        if (isAbsence(error, name)) return 'gone';
         throw toComputeError(error, `get node ${name}`);
       }
     },

@@ -18,16 +18,16 @@ export interface LivePodsOptions {
   readonly minBackoffMs?: number | undefined;
 }
 
-/** Pods made by this process whose creation is remembered; forgetting one costs one read of it and nothing else. */
-const MOST_CREATED = 20_000;
+/** Pods whose end is remembered; forgetting one costs one read of it and nothing else. */
+const MOST_GONE = 20_000;
 
 /** Pods as they are now: from the watch's cache where that is as live as a read, else from the API server. */
 export class LivePods {
   readonly #api: ApiServer;
   readonly #objects: ApiObjects;
   readonly #options: LivePodsOptions;
-  /** When, in the cluster's own count, this process created which pod: resource versions by UID. */
-  readonly #created = new LRUCache<string, string>({ max: MOST_CREATED });
+  /** UIDs of pods that were seen to go. */
+  readonly #gone = new LRUCache<string, true>({ max: MOST_GONE });
   #cache: PodCache | undefined;
 
   constructor(api: ApiServer, objects: ApiObjects, options: LivePodsOptions) {
@@ -43,19 +43,18 @@ export class LivePods {
 
   /** A pod as this process has just created it. */
   created(pod: V1Pod): PodView {
-    this.#created.set(pod.metadata?.uid ?? '', pod.metadata?.resourceVersion ?? '');
     return this.#view(pod);
   }
 
-  /** @throws ComputeError */
+  /** A pod that the watch does not have may be new, or out of its sight: only the API server can tell. @throws ComputeError */
   async observe({ name, uid, namespace }: Omit<PodRef, 'uid'> & Partial<PodRef>): Promise<PodView | undefined> {
-    if (this.#cache?.synced()) {
-      const known = this.#cache.get(name);
-      if (known && (uid === undefined || known.uid === uid)) return known;
-      const createdAt = uid === undefined ? undefined : this.#created.get(uid);
-      // The cache has seen the time of its creation, and does not have it: it is gone.
-      if (createdAt !== undefined && this.#cache.isAtOrPast(createdAt)) return undefined;
-    }
+    if (uid !== undefined && this.#gone.has(uid)) return undefined;
+    const known = this.#cache?.synced() === true ? this.#cache.get(name) : undefined;
+    if (known && (uid === undefined || known.uid === uid)) return known;
+    return await this.#read({ name, uid, namespace });
+  }
+
+  async #read({ name, uid, namespace }: { name: string; uid: string | undefined; namespace: string | undefined }): Promise<PodView | undefined> {
     const pod = await this.#objects.get<V1Pod>('pods', namespace, name);
     return pod && (uid === undefined || pod.metadata?.uid === uid) ? this.#view(pod) : undefined;
   }
@@ -78,7 +77,14 @@ export class LivePods {
     const cache = new PodCache(this.#api, {
       path: this.#objects.allPods,
       labelSelector,
-      listener,
+      listener: {
+        changed: (pod, previous) => {
+          if (pod.gone) this.#gone.set(pod.uid, true);
+          listener.changed(pod, previous);
+        },
+        relisted: (pods) => listener.relisted(pods),
+      },
+      isGone: async ({ name, uid, namespace }) => (await this.#read({ name, uid, namespace })) === undefined,
       onError: (error, what) => logger.warn({ err: toComputeError(error, 'watch pods') }, what),
       ...defined({ quietMs, minBackoffMs }),
     });

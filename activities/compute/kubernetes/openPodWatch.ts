@@ -24,7 +24,7 @@ export interface PodWatchOptions {
  * https://github.com/kubernetes/kubernetes/blob/v1.34.3/staging/src/k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime).
  *
  * @returns when the server has accepted it: its events, which end when the server ends the watch in good order
- * @throws ApiError with the code of an ERROR event (410: the resource version is too old) or of the answer; undici's errors for
+ * @throws ApiError with the code and the Status object of an ERROR event (410: the resource version is too old) or of the answer; undici's errors for
  *   a lost or quiet connection
  */
 export async function openPodWatch(api: ApiServer, options: PodWatchOptions): Promise<AsyncIterable<PodWatchEvent>> {

@@ -3,9 +3,10 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { stringify } from 'yaml';
 import { defined } from '../../../core/defined.ts';
 import { ApiServer } from './apiServer.ts';
+import { CLUSTER_ID_NAMESPACE } from './clusterId.ts';
 import { toComputeError } from './errors.ts';
 
-/** The least privilege: every verb is used, and none is missing. deploy/rbac.yaml says the same. */
+/** The least privilege in the runners' namespace: every verb is used, and none is missing. deploy/rbac.yaml says the same. */
 export const requiredPermissions = {
   pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
   'pods/log': ['get'],
@@ -13,9 +14,14 @@ export const requiredPermissions = {
   persistentvolumeclaims: ['create', 'get', 'delete'],
 } as const;
 
+/** To tell which cluster this is, see clusterId.ts. To read a namespace is a permission in that namespace. */
+const CLUSTER_ID_PERMISSION = { resource: 'namespaces', verb: 'get', name: CLUSTER_ID_NAMESPACE } as const;
+
 export interface Permission {
   readonly resource: string;
   readonly verb: string;
+  /** For this one object only, a namespace. */
+  readonly name?: string;
 }
 
 export interface PermissionReport {
@@ -53,20 +59,25 @@ export async function checkPermissions(kubeConfig: KubeConfig, namespace: string
   }
 }
 
-/** A command that grants all of {@link requiredPermissions}, and no more, to this user. Pure. */
+/** A command that grants what is required, and no more, to this user. Pure. */
 export function permissionFix(user: string, namespace: string | undefined): string {
-  const kind = namespace === undefined ? 'ClusterRole' : 'Role';
   const apiVersion = 'rbac.authorization.k8s.io/v1';
-  const metadata = defined({ name: ROLE, namespace });
+  const grant = (kind: 'Role' | 'ClusterRole', metadata: { name: string; namespace?: string }, rules: object[]): string[] => [
+    stringify({ apiVersion, kind, metadata, rules }),
+    stringify({ apiVersion, kind: `${kind}Binding`, metadata, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name }, subjects: [subjectOf(user)] }),
+  ];
   const rules = Object.entries(requiredPermissions).map(([resource, verbs]) => ({ apiGroups: [''], resources: [resource], verbs: [...verbs] }));
-  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name: ROLE };
-  const role = stringify({ apiVersion, kind, metadata, rules });
-  const binding = stringify({ apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects: [subjectOf(user)] });
-  return `kubectl apply -f - <<'END'\n${role}---\n${binding}END`;
+  const { resource, verb, name } = CLUSTER_ID_PERMISSION;
+  const clusterId = { apiGroups: [''], resources: [resource], resourceNames: [name], verbs: [verb] };
+  const documents =
+    namespace === undefined
+      ? grant('ClusterRole', { name: ROLE }, [...rules, clusterId])
+      : [...grant('Role', { name: ROLE, namespace }, rules), ...grant('Role', { name: `${ROLE}-in-${namespace}`, namespace: name }, [clusterId])];
+  return `kubectl apply -f - <<'END'\n${documents.join('---\n')}END`;
 }
 
 function permissions(): Permission[] {
-  return Object.entries(requiredPermissions).flatMap(([resource, verbs]) => verbs.map((verb) => ({ resource, verb })));
+  return [...Object.entries(requiredPermissions).flatMap(([resource, verbs]) => verbs.map((verb) => ({ resource, verb }))), CLUSTER_ID_PERMISSION];
 }
 
 async function whoAmI(api: ApiServer): Promise<string> {
@@ -79,7 +90,7 @@ async function whoAmI(api: ApiServer): Promise<string> {
   return review.status?.userInfo?.username ?? 'unknown';
 }
 
-async function isAllowed(api: ApiServer, { resource: path, verb }: Permission, namespace: string | undefined): Promise<boolean> {
+async function isAllowed(api: ApiServer, { resource: path, verb, name }: Permission, namespace: string | undefined): Promise<boolean> {
   const [resource, subresource] = path.split('/');
   const review = await api.call<SelfSubjectAccessReview>({
     verb: 'create',
@@ -88,7 +99,7 @@ async function isAllowed(api: ApiServer, { resource: path, verb }: Permission, n
     body: {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: defined({ resource, verb, subresource, namespace }) },
+      spec: { resourceAttributes: defined({ resource, verb, subresource, name, namespace: name ?? namespace }) },
     },
   });
   return review.status?.allowed === true;

@@ -5,16 +5,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Pod } from '@kubernetes/client-node';
 import type { PodListener } from '../../ports.ts';
 import { goneView } from '../goneView.ts';
-import { ApiError, type ApiServer } from './apiServer.ts';
+import type { ApiServer } from './apiServer.ts';
+import { isExpired } from './errors.ts';
 import { listPods } from './podList.ts';
 import { openPodWatch, type PodWatchEvent } from './openPodWatch.ts';
 import { viewOfPod } from './viewOfPod.ts';
-import type { PodView } from '../../../core/domain/pod.ts';
+import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
 export interface PodCacheOptions {
   readonly path: string;
   readonly labelSelector: string;
   readonly listener: PodListener;
+  /** Does the API server itself say that there is no such pod (this UID) any more? */
+  readonly isGone: (pod: PodRef) => Promise<boolean>;
   /** Told of each loss of the watch and of listeners that throw. */
   readonly onError: (error: unknown, what: string) => void;
   /** @default 30000 */
@@ -53,14 +56,6 @@ export class PodCache {
     return this.#connected && this.#resourceVersion !== undefined;
   }
 
-  /**
-   * Resource versions of one cluster are numbers that grow, across kinds, with every write:
-   * https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions
-   */
-  isAtOrPast(resourceVersion: string): boolean {
-    return this.#resourceVersion !== undefined && BigInt(this.#resourceVersion) >= BigInt(resourceVersion);
-  }
-
   get(name: string): PodView | undefined {
     return this.#pods.get(name);
   }
@@ -87,7 +82,7 @@ export class PodCache {
   async #recover(error: unknown): Promise<void> {
     this.#failures += 1;
     // What we hold is older than what the server remembers: nothing but a new list tells what happened since.
-    const expired = error instanceof ApiError && error.code === 410;
+    const expired = isExpired(error);
     if (expired) this.#resourceVersion = undefined;
     if (expired && this.#failures === 1) return;
     const quiet = error instanceof Error && 'code' in error && error.code === 'UND_ERR_BODY_TIMEOUT';
@@ -110,10 +105,9 @@ export class PodCache {
       },
     });
     const before = this.#pods;
+    const gone = await this.#goneOf([...before.values()].filter(({ name, uid }) => listed.get(name)?.uid !== uid));
     this.#pods = listed;
-    for (const last of before.values()) {
-      if (listed.get(last.name)?.uid !== last.uid) this.#tell(goneView(last), last);
-    }
+    for (const last of gone) this.#tell(goneView(last), last);
     for (const view of listed.values()) {
       const previous = before.get(view.name);
       this.#tell(view, previous?.uid === view.uid ? previous : undefined);
@@ -132,22 +126,25 @@ export class PodCache {
       signal: this.#end.signal,
     });
     this.#connected = true;
-    for await (const event of events) this.#apply(event);
+    for await (const event of events) await this.#apply(event);
     if (performance.now() - startedAt < Math.min(SHORTEST_WATCH_MS, this.#quietMs / 2)) throw new Error('the server ended the watch at once');
     this.#failures = 0;
     // Ended as asked for. Not counted as a loss: the next one goes on from the same resource version within milliseconds, and
     // until the server refuses it the cache is as current as it was.
   }
 
-  #apply(event: PodWatchEvent): void {
+  async #apply(event: PodWatchEvent): Promise<void> {
     this.#failures = 0;
     if (event.type !== 'BOOKMARK') {
       const view = this.#view(event.object);
       const known = this.#pods.get(view.name);
       const previous = known?.uid === view.uid ? known : undefined;
       if (event.type === 'DELETED') {
+        // A pod whose labels were taken away looks the same from here: what may still run is looked at.
+        const runs = view.startedAt !== undefined && !view.ended;
+        const isGone = !runs || (await this.#goneOf([view])).length > 0;
         if (previous || !known) this.#pods.delete(view.name);
-        this.#tell(goneView(view), previous);
+        if (isGone) this.#tell(goneView(view), previous);
       } else {
         this.#pods.set(view.name, view);
         if (known && !previous) this.#tell(goneView(known), known);
@@ -155,6 +152,15 @@ export class PodCache {
       }
     }
     this.#resourceVersion = event.object.metadata?.resourceVersion ?? this.#resourceVersion;
+  }
+
+  /** Those that are gone, of pods that the watch does not show any more. One that lives is left to the look that each wait takes itself. */
+  async #goneOf(pods: readonly PodView[]): Promise<PodView[]> {
+    const gone = await Promise.all(pods.map(async (pod) => await this.#options.isGone(pod)));
+    for (const [index, { name }] of pods.entries()) {
+      if (gone[index] !== true) this.#options.onError(new Error(`${name} lives and is not listed: were its labels changed?`), 'a pod is out of sight');
+    }
+    return pods.filter((_, index) => gone[index]);
   }
 
   #view(pod: V1Pod): PodView {

@@ -1,7 +1,7 @@
 import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import type { ApiObjects } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
-import { apiFailure, toComputeError } from './errors.ts';
+import { apiFailure, isAbsence, toComputeError } from './errors.ts';
 import type { PodRef } from '../../../core/domain/pod.ts';
 
 /** Lines of a log to look at for its last bytes. */
@@ -18,9 +18,9 @@ export async function podLogTail(api: ApiServer, objects: ApiObjects, { name, na
     if (bytes.length === 0) return undefined;
     return bytes.length <= maxBytes ? text : bytes.subarray(bytes.length - maxBytes).toString('utf8');
   } catch (error) {
-    const status = apiFailure(error)?.status;
+    const failure = apiFailure(error);
     // 400: the container has not started, or its log is gone with it.
-    if (status === 404 || status === 400) return undefined;
+    if (isAbsence(error, name) || (failure?.own === true && failure.status === 400)) return undefined;
     throw toComputeError(error, `read the log of pod ${name}`);
   }
 }

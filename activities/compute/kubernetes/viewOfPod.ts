@@ -72,6 +72,7 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
     reason: status?.reason || undefined,
     unschedulable: !scheduled && scheduledCondition?.status === 'False' ? (scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled') : undefined,
     ...probesOf(pod, runner, now, known),
+    readinessChangedAt: timestamp(condition(pod, 'Ready')?.lastTransitionTime),
     reusable: metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? (true as const) : undefined,
   });
 }

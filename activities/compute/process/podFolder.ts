@@ -13,6 +13,7 @@
  *                           /work/               its working directory
  *     <stateDir>/claims/<name>/                  what volume claims are here: folders that outlive an attempt
  *     <stateDir>/trash/                          folders being built or being removed
+ *     <stateDir>/id.json                         what tells this state directory from all others
  *
  * A pod's folder appears complete (built in trash/, then renamed) and goes at once (renamed to trash/, then removed).
  * A state directory belongs to one machine, and to one pid namespace: never share it between hosts or containers.

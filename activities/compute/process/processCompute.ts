@@ -11,12 +11,15 @@ import { defaultStateDir, emptyTrash, makeStateFolders, POD_FILE, stateFolders }
 import { PodFolderWatch } from './podFolderWatch.ts';
 import { processFaults, runnerCommand } from './runnerCommand.ts';
 import { startPod } from './startPod.ts';
+import { stateFolderId } from './stateFolderId.ts';
 import { viewOfRecord } from './viewOfRecord.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 export interface ProcessComputeOptions {
   /** Where all state is; one per installation and machine, see podFolder.ts. Default: {@link defaultStateDir}. */
   readonly stateDir?: string;
+  /** Name of the installation, a part of its runners' place. @default "holdfast" */
+  readonly installation?: string;
   /** The runner's command when a request names none (HOLDFAST_RUNNER_COMMAND). @default none: such a request is invalid */
   readonly command?: readonly string[];
   /** Between two complete looks of a watch, in ms: how late a killed wrapper is noticed at worst. @default 2000 */
@@ -32,15 +35,23 @@ export interface ProcessComputeOptions {
  * `KillMode=process`.)
  */
 export function createProcessCompute(options: ProcessComputeOptions = {}): Compute {
-  const { stateDir = defaultStateDir(), rescanMs = 2_000, logger } = options;
+  const { stateDir = defaultStateDir(), installation = 'holdfast', rescanMs = 2_000, logger } = options;
   const folders = stateFolders(stateDir);
   const registrationFile = (identity: RunnerIdentity): string => join(folders.registrations, `${podName(identity)}.json`);
   const observe: ObservePods = async (names) =>
     await observePods(folders, names, (pod) => logger?.warn(pod, 'runner process lost: its wrapper died without telling how the runner ended; removed'));
 
+  let cluster: string | undefined;
+
   return {
     kind: 'process',
     podName,
+
+    place: () =>
+      guard('find out the id of', stateDir, async () => {
+        cluster ??= await stateFolderId(stateDir);
+        return { compute: 'process', cluster, installation };
+      }),
 
     faults: (request) => processFaults(request, options.command),
 

@@ -102,6 +102,8 @@ test('the types are stable: workflows, dashboards and people match on them', () 
     invalid: 'PodInvalid',
     forbidden: 'ComputeForbidden',
     computeUnavailable: 'ComputeUnavailable',
+    wrongPlace: 'WrongPlace',
+    outOfSight: 'PodOutOfSight',
   });
 });
 

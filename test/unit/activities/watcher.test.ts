@@ -4,6 +4,7 @@ import { startWatcher } from '../../../activities/watcher/startWatcher.ts';
 import type { Logger, WaitCompleter } from '../../../activities/ports.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 import { until } from '../../support/until.ts';
+import type { ServedPlace } from '../../../core/domain/place.ts';
 import type { PodView, Supervision } from '../../../core/domain/pod.ts';
 
 const quiet = { info: () => undefined, warn: () => undefined };
@@ -12,6 +13,8 @@ class RecordingCompleter implements WaitCompleter {
   readonly offers: string[] = [];
   readonly states: string[] = [];
   readonly answered: unknown[] = [];
+  readonly lookedAgain: string[] = [];
+  readonly changes: (string | undefined)[] = [];
   /** Waits that somebody has, by activity id. */
   readonly waits = new Map<string, string>();
   readonly answers = new Map<string, PodView>();
@@ -29,11 +32,16 @@ class RecordingCompleter implements WaitCompleter {
     return true;
   }
 
-  async signalPodState(_workflowId: string, { state }: { uid: string; state: 'idle' | 'busy' }): Promise<void> {
+  async signalPodState(_workflowId: string, { state }: { uid: string; state: 'idle' | 'busy' }, changeId?: string): Promise<void> {
     this.states.push(state);
+    this.changes.push(changeId);
   }
 
-  async *pendingWaits(except: ReadonlySet<string>): AsyncGenerator<{ workflowId: string; activityId: string }> {
+  async lookAgain(_workflowId: string, activityId: string): Promise<void> {
+    this.lookedAgain.push(activityId);
+  }
+
+  async *pendingWaits(_place: ServedPlace, except: ReadonlySet<string>): AsyncGenerator<{ workflowId: string; activityId: string }> {
     for (const [activityId, workflowId] of this.waits) if (!except.has(workflowId)) yield { workflowId, activityId };
   }
 }
@@ -146,6 +154,20 @@ test('tells idle and busy as changes, not as the state at the start', async () =
   await watcher.stop();
 });
 
+test('two watchers tell of each change under one id, and of the next under another: the server keeps one of each', async () => {
+  const { compute, completer, watcher, name } = await world();
+  const second = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
+  compute.start(name);
+  const states: [boolean, string][] = [[true, '12:00:01'], [false, '12:00:02'], [true, '12:00:03'], [false, '12:00:04']];
+  for (const [busy, at] of states) compute.change(name, { busy, readinessChangedAt: `2026-03-01T${at}Z` });
+  await Promise.all([watcher.idle(), second.idle()]);
+  const times = new Map<string | undefined, number>();
+  for (const change of completer.changes) times.set(change, (times.get(change) ?? 0) + 1);
+  expect([...times.values()]).toEqual([2, 2, 2, 2]);
+  expect(times.has(undefined)).toBe(false);
+  await Promise.all([watcher.stop(), second.stop()]);
+});
+
 test('tells them in their order, also when one takes long', async () => {
   const { compute, completer, watcher, name } = await world();
   let arrive = (): void => undefined;
@@ -182,14 +204,14 @@ test('one that has to be told again keeps its place before the next', async () =
   await watcher.stop();
 });
 
-test('a new watcher answers the waits of pods that vanished while nobody watched', async () => {
+test('a new watcher has the waits of pods that it does not find look again, and answers none of them', async () => {
   const { compute, completer, watcher, name } = await world();
   await watcher.stop();
   completer.waits.set(`ended/${name}`, 'runner-1');
   compute.vanish(name);
   const next = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
   await next.idle();
-  expect(completer.answers.get(`ended/${name}`)).toMatchObject({ gone: true, ended: true });
+  expect({ lookedAgain: completer.lookedAgain, offers: completer.offers }).toEqual({ lookedAgain: [`ended/${name}`], offers: [] });
   await next.stop();
 });
 

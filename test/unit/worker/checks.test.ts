@@ -6,11 +6,12 @@ import { parseCredentials } from '../../../activities/ciServers/index.ts';
 import { ciQueuesOf } from '../../../worker/settings/ciQueues.ts';
 import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
 import { createMetrics } from '../../../worker/metrics.ts';
+import { judgePlace } from '../../../worker/checks/placeCheck.ts';
 import { judgeFairness, judgeSearchAttributes } from '../../../worker/checks/temporalCheck.ts';
 import { quoted } from '../../../core/domain/visibility.ts';
 
 const KEYWORD = 2;
-const ALL = { RunnerPhase: KEYWORD, RunnerSet: KEYWORD, RunnerScope: KEYWORD, RunnerOutcome: KEYWORD, RunnerCause: KEYWORD, RunnerName: KEYWORD };
+const ALL = { RunnerPhase: KEYWORD, RunnerSet: KEYWORD, RunnerScope: KEYWORD, RunnerOutcome: KEYWORD, RunnerCause: KEYWORD, RunnerName: KEYWORD, RunnerPlace: KEYWORD };
 
 describe('search attributes', () => {
   test('all there', () => {
@@ -40,6 +41,16 @@ test.each([
   ['', 'ok'],
 ])('fairness of a Temporal server %s: %s', (version, level) => {
   expect(judgeFairness(version)).toMatchObject({ level, what: expect.stringContaining(version === '' ? 'unknown' : version) });
+});
+
+test('a task queue is used for the places of its lives: a worker of another one is told both, and how to go on', () => {
+  const served = { compute: 'kubernetes', cluster: 'c1', installation: 'mine', namespace: 'ci' } as const;
+  expect(judgePlace('q', served, undefined)).toEqual({ level: 'ok', what: 'task queue "q" for runners in kubernetes/c1/mine/ci' });
+  expect(judgePlace('q', served, { workflowId: 'runner-1', place: 'process/m1/mine' })).toEqual({
+    level: 'error',
+    what: expect.stringMatching(/^HOLDFAST_TASK_QUEUE: .*"q" is used for runners in process\/m1\/mine \(runner-1\), .* in kubernetes\/c1\/mine\/ci /),
+    fix: expect.stringMatching(/a queue of this worker's own.*holdfast runner drain --query "RunnerPlace = 'process\/m1\/mine'" --yes --wait$/),
+  });
 });
 
 describe('credentials', () => {

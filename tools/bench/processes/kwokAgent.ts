@@ -38,6 +38,7 @@ class KwokAgent {
     const cache = new PodCache(this.#api, {
       path: `/api/v1/namespaces/${options.namespace}/pods`,
       labelSelector: options.labelSelector,
+      isGone: async () => true,
       // It recovers by itself; on a loaded machine that happens.
       onError: (error, what) => console.error(`KWOK agent: ${what}: ${String(error)}`),
       listener: {

@@ -1,0 +1,89 @@
+import { describe, expect, test } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { createActivities } from '../../../activities/index.ts';
+import type { ActivityPorts } from '../../../activities/ports.ts';
+import type { AdmittedRunner, HoldfastActivities } from '../../../core/calls/index.ts';
+import { placeOfLife, type ServedPlace } from '../../../core/domain/place.ts';
+import { FakeCompute } from '../../support/fakeCompute.ts';
+
+const HERE: ServedPlace = { compute: 'kubernetes', cluster: 'c1', installation: 'mine', namespace: 'ci' };
+const THERE = { ...HERE, cluster: 'c2' };
+
+/** A compute of which nothing but its place is asked. */
+class SealedCompute extends FakeCompute {
+  override async place(): Promise<ServedPlace> {
+    return HERE;
+  }
+
+  readonly asked: string[] = [];
+
+  override async observe(): Promise<undefined> {
+    this.asked.push('observe');
+    return undefined;
+  }
+
+  override async deletePod(): Promise<'gone'> {
+    this.asked.push('deletePod');
+    return 'gone';
+  }
+
+  override async deleteRegistrationSecret(): Promise<void> {
+    this.asked.push('deleteRegistrationSecret');
+  }
+}
+
+const identity = { workflowId: 'w', firstRunId: 'r', attempt: 1 };
+const pod = { name: 'p', uid: 'u' };
+
+const CALLS: { readonly [A in 'provision' | 'findProvisioned' | 'awaitPod' | 'observePod' | 'tearDown' | 'awaitNodeReleased']: Omit<Parameters<HoldfastActivities[A]>[0], 'place'> } = {
+  provision: { runnerName: 'n', pod: { identity, labels: {}, terminationGracePeriodSeconds: 1 }, credentialsRetryMs: 1, dueWithinMs: 1 },
+  findProvisioned: { identity, registered: false },
+  awaitPod: { workflowId: 'w', pod, until: 'ended' },
+  observePod: { workflowId: 'w', pod },
+  tearDown: { identity, pod: { ref: pod }, secret: true },
+  awaitNodeReleased: { node: 'n' },
+};
+
+describe('for a life of another place', () => {
+  const compute = new SealedCompute();
+  const activities = createActivities({ compute, ciServers: { get: () => ({}) } } as unknown as ActivityPorts);
+  const run = async (name: keyof typeof CALLS, place: ServedPlace, attempt = 1): Promise<unknown> =>
+    await new MockActivityEnvironment({ attempt, heartbeatDetails: { refusals: { WrongPlace: attempt - 1 } } }).run(activities[name] as (input: unknown) => Promise<unknown>, { ...CALLS[name], place });
+
+  test.each(Object.keys(CALLS) as (keyof typeof CALLS)[])('%s asks nothing and answers nothing: it fails until a worker of that place takes it, and names both', async (name) => {
+    await expect(run(name, THERE)).rejects.toMatchObject({ type: 'WrongPlace', nonRetryable: false, message: expect.stringMatching(/kubernetes\/c2\/mine\/ci.*kubernetes\/c1\/mine\/ci.*task queue of its own/) });
+    expect({ asked: compute.asked, created: compute.created }).toEqual({ asked: [], created: [] });
+  });
+
+  test.each([
+    [1, 500],
+    [2, 1_000],
+    [7, 30_000],
+    [100, 30_000],
+  ])('the next try after the %ith of another place comes in %i ms', async (attempt, nextRetryDelay) => {
+    await expect(run('awaitPod', THERE, attempt)).rejects.toMatchObject({ nextRetryDelay });
+  });
+
+  test('one of its own place is answered', async () => {
+    expect(await run('awaitPod', HERE)).toMatchObject({ ...pod, gone: true });
+  });
+});
+
+describe('a life is admitted', () => {
+  const admitted = async (served: ServedPlace, input: object): Promise<AdmittedRunner> => {
+    const compute = new FakeCompute();
+    compute.place = async () => served;
+    const { admitRunner } = createActivities({ compute, ciServers: { get: () => ({}) } } as unknown as ActivityPorts);
+    return (await new MockActivityEnvironment().run(admitRunner, { input: { organization: 'acme', ...input }, workflowId: 'w', firstRunId: 'r' })) as AdmittedRunner;
+  };
+
+  test.each<[string, ServedPlace, object, string | undefined]>([
+    ['in the namespace of the worker', HERE, {}, 'ci'],
+    ['in the one that its input names', { ...HERE, allNamespaces: true }, { namespace: 'team-a' }, 'team-a'],
+    ['in none, where there are none', { compute: 'process', cluster: 'm', installation: 'mine' }, {}, undefined],
+  ])('%s, which its pods then name', async (_, served, input, namespace) => {
+    const { place, pod: request } = await admitted(served, input);
+    expect(place).toEqual(placeOfLife(served, namespace));
+    expect(request.namespace).toBe(namespace);
+  });
+});
