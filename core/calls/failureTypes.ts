@@ -9,9 +9,11 @@ export const FAILURE_TYPES = {
   notOnline: 'RunnerNotOnlineYet',
   nodeNotReleased: 'NodeNotReleased',
   invalidInput: 'InvalidInput',
+  overtaken: 'ProvisioningOvertaken',
   unknownCredential: 'UnknownCredential',
   quota_exceeded: 'QuotaExceeded',
   invalid: 'PodInvalid',
+  denied: 'ClusterDenied',
   forbidden: 'ComputeForbidden',
   computeUnavailable: 'ComputeUnavailable',
 } as const;
