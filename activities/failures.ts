@@ -16,14 +16,18 @@ export interface RetryPace {
 const FIRST_UNAVAILABLE_RETRY_MS = 1_000;
 const LONGEST_UNAVAILABLE_RETRY_MS = 60_000;
 const QUOTA_RETRY_MS = 30_000;
+/** Of what somebody has to allow: a permission, a rule of the cluster's. */
 const FORBIDDEN_RETRY_MS = 60_000;
 
 /** Answers that are part of the plan. */
 const EXPECTED: readonly CiServerErrorKind[] = ['busy', 'rate_limited'];
 
-const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs?: number; final?: true }>> = {
+/** Refusals that the same request gets again; a name that is taken stays so. */
+const FINAL: readonly CiServerErrorKind[] = ['rejected', 'name_taken'];
+
+const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs?: number }>> = {
   quota_exceeded: { type: FAILURE_TYPES.quota_exceeded, retryMs: QUOTA_RETRY_MS },
-  invalid: { type: FAILURE_TYPES.invalid, final: true },
+  invalid: { type: FAILURE_TYPES.denied, retryMs: FORBIDDEN_RETRY_MS },
   forbidden: { type: FAILURE_TYPES.forbidden, retryMs: FORBIDDEN_RETRY_MS },
   unavailable: { type: FAILURE_TYPES.computeUnavailable },
 };
@@ -31,15 +35,17 @@ const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs
 /**
  * A port's error as the failure that makes Temporal do the right thing: the retry's delay where the world named one,
  * BENIGN where the failure is part of the plan (busy, rate limited). Anything unknown is passed on as it is.
- * @param rejectedIsFinal - false where a refused request says nothing final (an unknown 422 to a removal)
+ * @param refusalIsFinal - what is asked for can be left undone (a runner that cannot be made). False for what has to be done: there a
+ *   refusal (an unknown 422 to a removal, an admission webhook's to a deletion) says nothing final, and is a wait with a reason
  * @param times - how often it has been refused for this reason, this time included: each reason has a retry clock of its own
  */
-export function toFailure(error: unknown, pace: RetryPace, rejectedIsFinal: boolean, times = 1): unknown {
-  if (error instanceof CiServerError) return ciFailure(error, pace, rejectedIsFinal, times);
+export function toFailure(error: unknown, pace: RetryPace, refusalIsFinal: boolean, times = 1): unknown {
+  if (error instanceof CiServerError) return ciFailure(error, pace, refusalIsFinal, times);
   if (error instanceof ComputeError) {
-    const { type, retryMs, final } = COMPUTE_FAILURE[error.kind];
+    if (error.kind === 'invalid' && refusalIsFinal) return failure(error.message, FAILURE_TYPES.invalid, { final: true });
+    const { type, retryMs } = COMPUTE_FAILURE[error.kind];
     const backoffMs = error.kind === 'unavailable' ? unavailableRetryMs(times) : retryMs;
-    return failure(error.message, type, { nextRetryDelayMs: error.retryAfterMs ?? backoffMs, final: final === true });
+    return failure(error.message, type, { nextRetryDelayMs: error.retryAfterMs ?? backoffMs });
   }
   if (error instanceof UnknownCredentialError) {
     // Retried: the credential may be added to the config and the worker restarted while the runner waits.
@@ -48,7 +54,7 @@ export function toFailure(error: unknown, pace: RetryPace, rejectedIsFinal: bool
   return error;
 }
 
-function ciFailure(error: CiServerError, pace: RetryPace, rejectedIsFinal: boolean, times: number): ApplicationFailure {
+function ciFailure(error: CiServerError, pace: RetryPace, refusalIsFinal: boolean, times: number): ApplicationFailure {
   const { busyRetryMs, longestBusyRetryMs = busyRetryMs } = pace;
   const delays: Partial<Record<CiServerErrorKind, number | undefined>> = {
     busy: busyRetryMs === undefined ? undefined : jitter(doubled(busyRetryMs, times, longestBusyRetryMs)),
@@ -59,7 +65,7 @@ function ciFailure(error: CiServerError, pace: RetryPace, rejectedIsFinal: boole
   return failure(error.message, FAILURE_TYPES[error.kind], {
     nextRetryDelayMs: delays[error.kind],
     expected: EXPECTED.includes(error.kind),
-    final: error.kind === 'rejected' && rejectedIsFinal,
+    final: FINAL.includes(error.kind) && refusalIsFinal,
   });
 }
 

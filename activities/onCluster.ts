@@ -2,6 +2,7 @@ import { FAILURE_TYPES, type Placed } from '../core/calls/index.ts';
 import { placeName, serves } from '../core/domain/place.ts';
 import { doubled, failure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
+import { finalWhenOutOfTime } from './outOfTime.ts';
 import type { ActivityPorts } from './ports.ts';
 import { countOf, refusal } from './refusals.ts';
 
@@ -11,12 +12,15 @@ const NO_CREDENTIALS = { credentialsRetryMs: 60_000 };
 /** A worker of the right place may take the next try: soon, and ever less often while there is none, lest thousands of lives ask in vain. */
 const WRONG_PLACE_RETRY_MS = { first: 500, longest: 30_000 } as const;
 
-/** Runs a call that needs only the cluster: with heartbeats, its errors as Temporal failures. @param details - for the operator */
+/**
+ * Runs a call that needs only the cluster: with heartbeats, its errors as Temporal failures. What the cluster refuses is asked for again, for as
+ * long as the call may take. @param details - for the operator
+ */
 export async function onCluster<T>(details: string, run: () => Promise<T>): Promise<T> {
   try {
     return await withHeartbeats(details, run);
   } catch (error) {
-    throw refusal(error, NO_CREDENTIALS, false);
+    throw finalWhenOutOfTime(refusal(error, NO_CREDENTIALS, false));
   }
 }
 

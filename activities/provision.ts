@@ -1,15 +1,21 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { defined } from '../core/defined.ts';
-import { refusal } from './refusals.ts';
+import { failure } from './failures.ts';
 import { onCluster } from './onCluster.ts';
 import { finalWhenOutOfTime } from './outOfTime.ts';
+import { refusal } from './refusals.ts';
 import { withHeartbeats } from './heartbeats.ts';
-import { CiServerError, type ActivityPorts, type CiServer, type Registration } from './ports.ts';
+import { CiServerError, ComputeError, type ActivityPorts, type Registration } from './ports.ts';
 import { answerSoon } from './heldBackAnswers.ts';
 import { isMet } from '../core/domain/podConditions.ts';
 import type { PodView } from '../core/domain/pod.ts';
-import type { RegisterRequest } from '../core/domain/ciServer.ts';
-import type { ProvisionInput, Provisioned, FindProvisionedInput } from '../core/calls/index.ts';
+import { FAILURE_TYPES, type FindProvisionedInput, type Found, type ProvisionInput, type Provisioned } from '../core/calls/index.ts';
+
+/**
+ * A try begins to create nothing later than this after it began itself, in ms: another worker may have the provisioning by then, or its life
+ * may be over. `intervals.lateCreation` counts on it.
+ */
+export const CREATION_WINDOW_MS = 60_000;
 
 /**
  * Registration, Secret and pod, answered when the pod is online if that is soon. A retry finds what an earlier try made: the Secret's
@@ -21,61 +27,97 @@ export async function provision(ports: ActivityPorts, input: ProvisionInput): Pr
   return await answerSoon(ports.heldBackAnswers, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.dueWithinMs);
 }
 
-async function make({ compute, ciServers }: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
+async function make(ports: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
+  const { compute } = ports;
   const { identity, namespace } = input.pod;
   try {
     return await withHeartbeats(`provisioning ${compute.podName(identity)}`, async () => {
-      if (input.ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };
-      const { credential, registration: request } = input.ciServer;
-      const ciServer = ciServers.get(credential);
+      const mayCreate = creationFence();
+      const { ciServer } = input;
+      if (ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };
       const earlier = activityInfo().attempt > 1 ? await compute.readRegistrationSecret(identity, namespace) : undefined;
-      const registration = earlier ?? (await registerAndStore());
+      const registration = earlier ?? (await registerAndStore(ports, { ...input, ciServer }, mayCreate));
+      mayCreate();
       const pod = await compute.createPod(input.pod, registration);
-      return withoutSecrets(registration, pod);
-
-      async function registerAndStore(): Promise<Registration> {
-        const fresh = await register(ciServer, { ...request, name: input.runnerName });
-        const stored = await compute.storeRegistrationSecret(identity, fresh, namespace);
-        if (stored.runnerId !== fresh.runnerId && fresh.runnerId !== undefined) await ciServer.removeRegistration(request.scope, fresh.runnerId);
-        return stored;
-      }
+      return { pod, ...runnerIdOf(registration) };
     });
   } catch (error) {
     throw finalWhenOutOfTime(refusal(error, input, true));
   }
 }
 
-function withoutSecrets({ runnerId }: Registration, pod: PodView): Provisioned {
-  return { pod, ...defined({ runnerId }) };
+/** Asked before each step: is this try still the one that provisions? @returns what throws when it is not */
+function creationFence(): () => void {
+  const begunAt = performance.now();
+  const calledOff = cancellationSignal();
+  return () => {
+    if (calledOff.aborted) throw failure('The provisioning was called off; it creates nothing more', FAILURE_TYPES.overtaken, { final: true, expected: true });
+    if (performance.now() - begunAt > CREATION_WINDOW_MS) throw failure(`This try took longer than ${CREATION_WINDOW_MS / 1_000} s; it creates nothing more`, FAILURE_TYPES.overtaken);
+  };
 }
 
-/** The pod and the registration that a provisioning made whose answer was lost. */
-export async function findProvisioned({ compute }: ActivityPorts, { identity, namespace, registered }: FindProvisionedInput): Promise<Provisioned | null> {
-  const name = compute.podName(identity);
-  return await onCluster(`looking for ${name}`, async () => {
-    const pod = await compute.observe({ name, ...defined({ namespace }) });
-    if (!registered && pod !== undefined) return { pod };
-    const registration = pod === undefined ? undefined : await compute.readRegistrationSecret(identity, namespace);
-    return pod === undefined || registration === undefined ? null : withoutSecrets(registration, pod);
-  });
+type CiProvisionInput = ProvisionInput & { readonly ciServer: NonNullable<ProvisionInput['ciServer']> };
+
+/** A registration that no pod will ever use is removed here, by its id: who looks for it by its name may get a list that does not have it yet. */
+async function registerAndStore(ports: ActivityPorts, input: CiProvisionInput, mayCreate: () => void): Promise<Registration> {
+  const { compute, ciServers } = ports;
+  const { credential, registration: request } = input.ciServer;
+  const { identity, namespace } = input.pod;
+  const registration = await register(ports, input);
+  const drop = async (): Promise<void> => {
+    if (registration.runnerId !== undefined) await ciServers.get(credential).removeRegistration(request.scope, registration.runnerId);
+  };
+  let stored: Registration;
+  try {
+    mayCreate();
+    stored = await compute.storeRegistrationSecret(identity, registration, namespace);
+  } catch (error) {
+    // Without an answer the Secret may be there, for the next try.
+    if (!(error instanceof ComputeError && error.kind === 'unavailable')) await drop();
+    throw error;
+  }
+  if (stored.runnerId !== registration.runnerId) await drop();
+  return stored;
 }
 
 /**
- * The name carries a hash of this execution, so a 409 means our own earlier try died between registering and storing the
- * registration. That one was never used by anybody: it is removed, and the same name registered again. (With another name
- * each crash could leave one more registration that nobody knows of.)
+ * The CI server's registration. Where its name is taken (409): with a Secret of this very runner that registration is ours, made by another
+ * try, or before the workflow was reset. Without one only a retry may take it for ours, lost by an earlier try that died before it could
+ * store it: the name carries a hash of this execution, and nobody can ever have used it. Anything else is left alone: the runner needs
+ * another name.
+ *
+ * Not aborted by a cancel: a registration whose answer nobody awaits would be left behind.
+ * @throws CiServerError `name_taken` for another name
  */
-async function register(ciServer: CiServer, request: RegisterRequest): Promise<Registration> {
-  const signal = cancellationSignal();
+async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciServer, pod }: CiProvisionInput): Promise<Registration> {
+  const server = ciServers.get(ciServer.credential);
+  const request = { ...ciServer.registration, name: runnerName };
   try {
-    return await ciServer.register(request, signal);
+    return await server.register(request);
   } catch (error) {
     if (!(error instanceof CiServerError) || error.kind !== 'name_taken') throw error;
-    const lost = await ciServer.find(request.scope, { name: request.name }, signal);
-    if (lost !== undefined) {
-      if (lost.online || lost.busy) throw error;
-      await ciServer.removeRegistration(request.scope, lost.id, signal);
-    }
-    return await ciServer.register(request, signal);
+    const stored = await compute.readRegistrationSecret(pod.identity, pod.namespace);
+    if (stored !== undefined) return stored;
+    if (activityInfo().attempt === 1) throw error;
+    const lost = await server.find(request.scope, { name: runnerName });
+    if (lost === undefined) throw new CiServerError('unavailable', `${error.message}; it is not listed yet`);
+    if (lost.online || lost.busy) throw error;
+    await server.removeRegistration(request.scope, lost.id);
+    return await server.register(request);
   }
+}
+
+/** What a provisioning made whose answer was lost. */
+export async function findProvisioned({ compute }: ActivityPorts, { identity, namespace, registered }: FindProvisionedInput): Promise<Found> {
+  const name = compute.podName(identity);
+  return await onCluster(`looking for ${name}`, async () => {
+    const pod: PodView | undefined = await compute.observe({ name, ...defined({ namespace }) });
+    const registration = registered ? await compute.readRegistrationSecret(identity, namespace) : undefined;
+    return { ...defined({ pod }), ...(registration && runnerIdOf(registration)) };
+  });
+}
+
+/** Free of secrets. */
+function runnerIdOf({ runnerId }: Registration): { readonly runnerId?: number } {
+  return defined({ runnerId });
 }

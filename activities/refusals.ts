@@ -8,9 +8,9 @@ import { earlierRefusals } from './heartbeats.ts';
 import { CiServerError, ComputeError } from './ports.ts';
 
 /** A port's error as {@link toFailure} has it, with the delay that is due by the clock of its reason. */
-export function refusal(error: unknown, pace: RetryPace, rejectedIsFinal: boolean): unknown {
+export function refusal(error: unknown, pace: RetryPace, refusalIsFinal: boolean): unknown {
   const hasClock = (error instanceof CiServerError || error instanceof ComputeError) && error.retryAfterMs === undefined && ['busy', 'unavailable'].includes(error.kind);
-  return toFailure(error, pace, rejectedIsFinal, hasClock ? countOf(error.kind) : 1);
+  return toFailure(error, pace, refusalIsFinal, hasClock ? countOf(error.kind) : 1);
 }
 
 /** How often this activity has been refused for this reason, this time included: the next try, on whatever worker, knows of it. */

@@ -31,7 +31,7 @@ export async function removeRegistration({ ciServers }: ActivityPorts, input: Re
 async function remove(ciServer: CiServer, { scope, runner, onBusy }: RemoveRegistrationInput): Promise<Pick<RegistrationRemoval, 'answer' | 'runnerId'>> {
   const signal = cancellationSignal();
   const runnerId = runner.id ?? (await ciServer.find(scope, runner, signal))?.id;
-  if (runnerId === undefined) return { answer: 'absent' };
+  if (runnerId === undefined) return { answer: 'unlisted' };
   try {
     return { answer: await ciServer.removeRegistration(scope, runnerId, signal), runnerId };
   } catch (error) {

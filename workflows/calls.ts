@@ -143,7 +143,11 @@ export type Called<T> =
       /** Its time ran out, and no try of it had failed before: it was still waiting for its turn. */
       readonly untried: boolean;
     }
-  | { readonly kind: 'interrupted' };
+  | {
+      readonly kind: 'interrupted';
+      /** Type of the failure with which the call itself left off; absent when nobody knows what its last try has done, or still does. */
+      readonly lastFailure?: string;
+    };
 
 /**
  * Runs a call until it is done or `interrupt` holds; then it is cancelled, and its last word awaited. That counts only when it is a result:
@@ -163,7 +167,8 @@ export async function callUnless<T>(interrupt: () => boolean, call: () => Promis
   if (settled) return await outcome;
   scope.cancel();
   const last = await outcome;
-  return last.kind === 'done' ? last : { kind: 'interrupted' };
+  if (last.kind !== 'failed') return last;
+  return last.timedOut ? { kind: 'interrupted' } : { kind: 'interrupted', lastFailure: last.type };
 }
 
 /** A call's result or failure as data. Failures that are no activity's are defects and thrown on. */

@@ -8,7 +8,8 @@ import type { RunnerIdentity } from '../../core/domain/pod.ts';
 /** A pod's name is also its host name and the value of labels: a DNS-1123 label (RFC 1123) of at most 63 characters. */
 const MAX_POD_NAME = 63;
 const POD_HASH = 10;
-const RUNNER_HASH = 5;
+/** Of thousands of lives no two have the same: a runner found under such a name is this life's. */
+const RUNNER_HASH = 10;
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
@@ -39,7 +40,7 @@ export function claimName({ workflowId, firstRunId }: Omit<RunnerIdentity, 'atte
   return `${readable === '' ? 'runner' : readable}-${hash}-${name}`;
 }
 
-/** 5 hex digits of the life, whichever attempt: see core/domain/runnerName.ts. */
+/** 10 hex digits of the life, whichever attempt: see core/domain/runnerName.ts. */
 export function runnerHash({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>): string {
   return sha256(`${workflowId}|${firstRunId}`).slice(0, RUNNER_HASH);
 }

@@ -23,8 +23,8 @@ export interface RunnerActivities {
   admitDeregistration(input: { input: unknown }): Promise<DeregistrationSpec>;
   /** Registers the runner, stores the registration in its Secret and creates its pod, in one. */
   provision(input: Placed<ProvisionInput>): Promise<Provisioned>;
-  /** What an interrupted {@link provision} has left, if there is a pod. */
-  findProvisioned(input: Placed<FindProvisionedInput>): Promise<Provisioned | null>;
+  /** What an interrupted {@link provision} has left. */
+  findProvisioned(input: Placed<FindProvisionedInput>): Promise<Found>;
   /** Waits until the pod is online, has ended or is gone; holds no slot meanwhile. */
   awaitPod(input: Placed<AwaitPodInput>): Promise<PodView>;
   /** The pod as it is now. */
@@ -61,6 +61,9 @@ export interface Provisioned {
   readonly runnerId?: number;
   readonly pod: PodView;
 }
+
+/** What there is of a {@link Provisioned}; an id without a pod: it is registered, and no pod was made for it. */
+export type Found = Partial<Provisioned>;
 
 export interface FindProvisionedInput {
   readonly identity: RunnerIdentity;

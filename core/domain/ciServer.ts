@@ -37,5 +37,8 @@ export interface CiJobs {
   readonly complete: boolean;
 }
 
-/** The last answer of the CI server to a removal, since anything else changed. */
-export type RemovalAnswer = 'removed' | 'absent' | 'busy';
+/**
+ * The last answer of the CI server to a removal, since anything else changed. `absent`: by the runner's id, which proves it; `unlisted`: its id
+ * is not known, and no list has its name, which may be as old as lists are.
+ */
+export type RemovalAnswer = 'removed' | 'absent' | 'unlisted' | 'busy';

@@ -1,11 +1,11 @@
 /** How the runners of a set are called, so that each can be told from its name at the CI server. */
 
-/** A suffix is as long as this; a set's name may have 39 characters, because a runner's name has 50 before its own suffix. */
+/** A suffix is as long as this; a set's name may have 36 characters, because a runner's name has 47 before its hash and, say, `-r9999`. */
 const SUFFIX = 10;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 /** Longest name of a set. */
-export const MAX_SET_NAME = 39;
+export const MAX_SET_NAME = 36;
 
 /** A fresh suffix: 36^10 of them, so that none meets an earlier runner's workflow id. @param random - 0 to 1, the workflow's own */
 export function freshSuffix(random: () => number): string {
@@ -18,12 +18,12 @@ export function runnerWorkflowId(set: string, suffix: string): string {
 }
 
 /**
- * The workflow of a runner of this set, from its name at the CI server: `<set>-<suffix>-<5 hex digits>`, with `-r2` and so on after a
+ * The workflow of a runner of this set, from its name at the CI server: `<set>-<suffix>-<10 hex digits>`, with `-r2` and so on after a
  * replacement. `undefined`: not one of this set's.
  */
 export function workflowIdOfRunner(set: string, runnerName: string): string | undefined {
   if (!runnerName.startsWith(`${set}-`)) return undefined;
-  const [, suffix] = /^([a-z0-9]{10})-[0-9a-f]{5}(?:-r\d+)?$/.exec(runnerName.slice(set.length + 1)) ?? [];
+  const [, suffix] = /^([a-z0-9]{10})-[0-9a-f]{10}(?:-r\d+)?$/.exec(runnerName.slice(set.length + 1)) ?? [];
   return suffix === undefined ? undefined : runnerWorkflowId(set, suffix);
 }
 

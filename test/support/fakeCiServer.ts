@@ -17,6 +17,8 @@ export class FakeCiServer implements CiServer, CiServers {
   readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] = [];
   /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */
   lies = false;
+  /** How those look who have the names that are asked for next. */
+  readonly strangers: { online: boolean; busy: boolean }[] = [];
   /** What a DELETE waits for before it is answered. */
   removalHeld: Promise<void> | undefined;
   #nextId = 1;
@@ -29,6 +31,8 @@ export class FakeCiServer implements CiServer, CiServers {
   async register(request: RegisterRequest): Promise<Registration> {
     this.calls.push({ method: 'register', name: request.name });
     this.#scripted('register');
+    const stranger = this.strangers.shift();
+    if (stranger !== undefined) Object.assign(this.registrations.get(this.connect(request.name)) ?? {}, stranger);
     if (request.mode === 'token') return { runnerName: request.name, env: { RUNNER_TOKEN: 'AAAA-SECRET-TOKEN' } };
     if ([...this.registrations.values()].some((entry) => entry.name === request.name)) throw new CiServerError('name_taken', `Already exists - ${request.name}`, { status: 409 });
     const id = this.connect(request.name, false);

@@ -27,6 +27,8 @@ export class FakeCompute implements Compute {
   slowToGo = false;
   /** Thrown by the next calls of a method. */
   readonly failures: { method: keyof Compute; error: Error }[] = [];
+  /** Thrown by every call of a method, until it is taken out. */
+  readonly refusals = new Map<keyof Compute, () => Error>();
   readonly #listeners = new Set<PodListener>();
 
   /** What {@link faults} finds in every request. */
@@ -116,6 +118,7 @@ export class FakeCompute implements Compute {
   }
 
   async deleteRegistrationSecret(identity: RunnerIdentity): Promise<void> {
+    this.#failIfTold('deleteRegistrationSecret');
     this.secrets.delete(podName(identity));
   }
 
@@ -180,6 +183,8 @@ export class FakeCompute implements Compute {
   }
 
   #failIfTold(method: keyof Compute): void {
+    const refusal = this.refusals.get(method);
+    if (refusal !== undefined) throw refusal();
     const index = this.failures.findIndex((failure) => failure.method === method);
     if (index < 0) return;
     const [told] = this.failures.splice(index, 1);

@@ -176,7 +176,7 @@ export class SetModel {
     this.state.starting(started, this.now);
     for (const { workflowId } of started) {
       if (!this.#arrives('start')) continue;
-      this.runners.set(workflowId, { workflowId, name: `${workflowId.slice('runner-'.length)}-0a1b2`, generation, ephemeral, startedAt: this.now, phase: 'Provisioning', ranJob: false });
+      this.runners.set(workflowId, { workflowId, name: `${workflowId.slice('runner-'.length)}-0a1b2c3d4e`, generation, ephemeral, startedAt: this.now, phase: 'Provisioning', ranJob: false });
     }
   }
 

@@ -145,7 +145,7 @@ describe('text for people', () => {
     waitsFor: 'next try: not until 2026-01-01T00:01:00.000Z',
     holds: ['runner-linux-aaaaaaaaaa'],
     runners: [
-      { workflowId: 'runner-linux-aaaaaaaaaa', runnerName: 'linux-aaaaaaaaaa-12345', generation: 'g1', state: 'busy', held: true, startedAt: '2025-12-31T23:00:00.000Z', slot: 0 },
+      { workflowId: 'runner-linux-aaaaaaaaaa', runnerName: 'linux-aaaaaaaaaa-123456789a', generation: 'g1', state: 'busy', held: true, startedAt: '2025-12-31T23:00:00.000Z', slot: 0 },
       { workflowId: 'runner-linux-bbbbbbbbbb', generation: 'g0', state: 'draining', held: false, startedAt: '2025-12-31T23:59:18.000Z' },
     ],
   });
@@ -168,7 +168,7 @@ Holds:            runner-linux-aaaaaaaaaa
 Started:          2025-12-30T00:00:00.000Z (2d ago)
 
 RUNNER                   STATE     TEMPLATE  AGE  HELD  SLOT  NAME
-runner-linux-aaaaaaaaaa  busy      g1        1h   held  0     linux-aaaaaaaaaa-12345
+runner-linux-aaaaaaaaaa  busy      g1        1h   held  0     linux-aaaaaaaaaa-123456789a
 runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
   });
 

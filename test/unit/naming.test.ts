@@ -36,14 +36,14 @@ describe('runnerName', () => {
 
   test('first attempt, replacement', () => {
     const first = runnerName('blue-7', hash, 1);
-    expect(first).toMatch(/^blue-7-[0-9a-f]{5}$/);
+    expect(first).toMatch(/^blue-7-[0-9a-f]{10}$/);
     expect(runnerName('blue-7', hash, 2)).toBe(`${first}-r2`);
     expect(runnerName('blue-7', hash, 12)).toBe(`${first}-r12`);
   });
 
   test('at most 64 characters, the suffix kept', () => {
-    expect(runnerName('x'.repeat(100), hash, 1)).toMatch(/^x{58}-[0-9a-f]{5}$/);
-    expect(runnerName('x'.repeat(100), hash, 3)).toMatch(/^x{55}-[0-9a-f]{5}-r3$/);
+    expect(runnerName('x'.repeat(100), hash, 1)).toMatch(/^x{53}-[0-9a-f]{10}$/);
+    expect(runnerName('x'.repeat(100), hash, 3)).toMatch(/^x{50}-[0-9a-f]{10}-r3$/);
   });
 
   test('another run of the same workflow id gets another name', () => {

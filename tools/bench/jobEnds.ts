@@ -11,7 +11,7 @@ export interface JobEnd {
 
 /** Puts together what the CI server, the pods' watch and the registrations' watch saw. @throws Error when something of it is missing */
 export async function jobEnds({ simulator, agent }: World, registrations: RegistrationWatch, runners: readonly StartedRunner[]): Promise<Map<string, JobEnd>> {
-  const jobs = new Map((await simulator.jobs()).map((job) => [(job.runner_name ?? '').replace(/-[0-9a-f]{5}$/, ''), job]));
+  const jobs = new Map((await simulator.jobs()).map((job) => [(job.runner_name ?? '').replace(/-[0-9a-f]{10}$/, ''), job]));
   return new Map(
     runners.map(({ workflowId, name }): [string, JobEnd] => {
       const job = jobs.get(name);

@@ -1,6 +1,7 @@
 /** From nothing to a runner that is online: provisioning, the pod's way up, registration. */
+import { sleep } from '@temporalio/workflow';
 import { defined } from '../../core/defined.ts';
-import type { Provisioned } from '../../core/calls/index.ts';
+import { FAILURE_TYPES, type Found, type Provisioned } from '../../core/calls/index.ts';
 import { callUnless, ciCalls, clusterCalls, type Called } from '../calls.ts';
 import { decideComingUp } from './onlineDecision.ts';
 import type { RunnerCause } from '../../core/contract/index.ts';
@@ -20,6 +21,14 @@ const CAUSES: Readonly<Record<string, RunnerCause>> = {
   RateLimited: 'ci_server_unreachable',
 };
 
+/** Failures with which the cluster or the CI server has answered: nothing of what it was asked for is under way. */
+const ANSWERED: ReadonlySet<string | undefined> = new Set(
+  (['overtaken', 'name_taken', 'rejected', 'credentials', 'unknownCredential', 'rate_limited', 'quota_exceeded', 'invalid', 'forbidden'] as const).map((kind) => FAILURE_TYPES[kind]),
+);
+
+/** A name has 10 hex digits of its own: more than one that is taken is something else than chance. */
+const MAX_NAMES = 3;
+
 /** Brings the runner up. Returns early, without a failure, when it has ended or a cancel came. */
 export async function comeUp(life: RunnerLife): Promise<Failure | undefined> {
   life.enter('Provisioning');
@@ -29,19 +38,22 @@ export async function comeUp(life: RunnerLife): Promise<Failure | undefined> {
 }
 
 async function provision(life: RunnerLife): Promise<Failure | undefined> {
-  const { spec, runner } = life;
+  const { spec } = life;
   const withinMs = spec.timeouts.provisioningMs;
   let called: Called<Provisioned>;
-  // One that has not had its turn has not failed: thousands may be before it, at the pace that the CI server allows.
+  let names = 1;
   do {
     life.waitFor('registration, Secret and pod', Date.now() + withinMs);
     called = await tryToProvision(life, withinMs);
-  } while (called.kind === 'failed' && called.untried && life.cancel === undefined);
-  const provisioned = called.kind === 'done' ? called.value : await findProvisioned(life);
-  if (provisioned !== null) {
-    runner.pod = provisioned.pod;
-    see(life, provisioned.pod);
-    if (provisioned.runnerId !== undefined) runner.id = provisioned.runnerId;
+    // Somebody else's runner has the name: nothing of it is ours to use, or to remove.
+    if (lastFailure(called) === FAILURE_TYPES.name_taken) life.replaceRunner();
+  } while (isToBeginAnew(called, names++) && life.cancel === undefined);
+  const { pod, runnerId } = called.kind === 'done' ? called.value : await findMade(life, isInDoubt(called));
+  const { runner } = life;
+  if (runnerId !== undefined) runner.id = runnerId;
+  if (pod !== undefined) {
+    runner.pod = pod;
+    see(life, pod);
     const lost = life.replaced.at(-1);
     if (lost?.replacedBy === '') lost.replacedBy = life.runnerName;
     awaitEnd(life);
@@ -53,6 +65,34 @@ async function provision(life: RunnerLife): Promise<Failure | undefined> {
     return { message, ...defined({ cause }) };
   }
   return undefined;
+}
+
+function lastFailure(called: Called<Provisioned>): string | undefined {
+  return called.kind === 'failed' ? called.type : called.kind === 'interrupted' ? called.lastFailure : undefined;
+}
+
+/** One that has not had its turn has not failed: thousands may be before it, at the pace that the CI server allows. */
+function isToBeginAnew(called: Called<Provisioned>, names: number): boolean {
+  return called.kind === 'failed' && (called.untried || (called.type === FAILURE_TYPES.name_taken && names < MAX_NAMES));
+}
+
+/** May a try of it still create something? Not where it was never begun, or has left off with an answer. */
+function isInDoubt(called: Exclude<Called<Provisioned>, { kind: 'done' }>): boolean {
+  if (called.kind === 'failed' && called.timedOut) return !called.untried;
+  return !ANSWERED.has(lastFailure(called));
+}
+
+/**
+ * What an interrupted provisioning has made. While somebody may still create (a worker that was cut off, a request that is carried out late)
+ * finding nothing says nothing: it is looked for again when nothing can come any more.
+ */
+async function findMade(life: RunnerLife, inDoubt: boolean): Promise<Found> {
+  const found = await findProvisioned(life);
+  if (!inDoubt || found.pod !== undefined) return found;
+  const { lateCreationMs } = life.spec.intervals;
+  life.waitFor('what the interrupted provisioning may still make', Date.now() + lateCreationMs);
+  await sleep(lateCreationMs, { summary: 'until the interrupted provisioning can make nothing more' });
+  return await findProvisioned(life);
 }
 
 async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Called<Provisioned>> {
@@ -75,7 +115,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
   );
 }
 
-async function findProvisioned({ spec, runner }: RunnerLife): Promise<Provisioned | null> {
+async function findProvisioned({ spec, runner }: RunnerLife): Promise<Found> {
   const input = { identity: runner.identity, registered: spec.scope !== undefined, ...defined({ namespace: spec.pod.namespace }) };
   return await clusterCalls({ summary: 'what did the interrupted provisioning leave?' }).findProvisioned(input);
 }

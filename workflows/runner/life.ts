@@ -65,6 +65,8 @@ export class RunnerLife {
   toldOnline: boolean;
   /** The present runner's pod and Secret were asked to be deleted. */
   deletion: Promise<PodDeletion> | undefined;
+  /** Why the cluster refused that last, for as long as it does. */
+  deletionRefused: string | undefined;
   unregisterAttempts = 0;
   replaced: RunnerResult['replaced'] = [];
   neverStartedInARow = 0;

@@ -1,10 +1,14 @@
 /** What a life waits for, and hears, of its runner's pod. */
-import { condition } from '@temporalio/workflow';
+import { condition, sleep } from '@temporalio/workflow';
 import type { PodRef, PodView } from '../../core/domain/pod.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import { defined } from '../../core/defined.ts';
 import { clusterCalls, podWaitCalls, settle } from '../calls.ts';
-import type { RunnerLife } from './life.ts';
+import type { RunnerLife, RunnerState } from './life.ts';
+
+/** Between two waits for a runner's end, the first of which told nothing; doubles, in ms. */
+const FIRST_AGAIN_MS = 1_000;
+const LONGEST_AGAIN_MS = 60_000;
 
 /**
  * Waits for a condition of the runner's pod, and keeps what was seen. Interrupted by a cancel: the workflow loses interest, the wait
@@ -25,11 +29,17 @@ export async function awaitPod(life: RunnerLife, until: PodCondition, withinMs: 
 
 /** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. */
 export function awaitEnd(life: RunnerLife): void {
-  const { runner } = life;
-  if (runner.pod === undefined) return;
-  void settle(podWait(life, runner.pod, 'ended', { summary: 'runner to end' })).then((called) => {
+  if (life.runner.pod !== undefined) void followToItsEnd(life, life.runner, life.runner.pod);
+}
+
+/** A wait that failed (by hand, say), or was answered with another pod, is no end: it is scheduled again, and looks live as it begins. */
+async function followToItsEnd(life: RunnerLife, runner: RunnerState, pod: PodView): Promise<void> {
+  for (let againMs = FIRST_AGAIN_MS; ; againMs = Math.min(2 * againMs, LONGEST_AGAIN_MS)) {
+    const called = await settle(podWait(life, pod, 'ended', { summary: 'runner to end' }));
     if (called.kind === 'done' && see(life, called.value)) runner.ended = called.value;
-  });
+    if (life.runner !== runner || runner.ended !== undefined || runner.pod?.gone === true) return;
+    await sleep(againMs, { summary: 'before the runner is waited for again: its end was not told' });
+  }
 }
 
 async function podWait({ workflowId, spec }: RunnerLife, pod: PodView, until: PodCondition, options: Parameters<typeof podWaitCalls>[2]): Promise<PodView> {

@@ -5,7 +5,7 @@ import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { StopReason } from '../../core/domain/pod.ts';
 import { TERMINATION_OVERDUE_MS, isSpent } from '../../core/domain/podConditions.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
-import { clusterCalls, localTearDown, settle } from '../calls.ts';
+import { callUnless, clusterCalls, localTearDown, settle } from '../calls.ts';
 import type { RunnerLife } from './life.ts';
 import { awaitPod, podRef, see } from './podWaits.ts';
 import type { StopMode } from './unregisterFacts.ts';
@@ -27,24 +27,56 @@ const FORCED_GRACE_SECONDS = 1;
 /** A kubelet that has not killed the pod by then does not answer. */
 export const FORCED_OVERDUE_MS = 10_000;
 
+/** A deletion that is refused for so long is told in the details; from then on the reason is told anew so often, in ms. */
+const REFUSED_MS = 20_000;
+const STILL_REFUSED_MS = 60 * 60_000;
+
 /** A pod that is still there so long after its deletion has outlived its grace. */
 export function overdueMs({ pod }: RunnerSpec): number {
   return pod.terminationGracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
-/** Stops a pod that lives. @param overdue - it outlived its grace: none is left */
-export async function stopPod(life: RunnerLife, { mode, overdue, why }: { readonly mode: StopMode; readonly overdue: boolean; readonly why: string }): Promise<void> {
+/**
+ * Stops a pod that lives.
+ * @param overdue - it outlived its grace: none is left
+ * @param calledOff - something has changed that is to be decided upon first
+ * @returns whether the cluster took it before it was called off
+ */
+export async function stopPod(life: RunnerLife, { mode, overdue, why }: { readonly mode: StopMode; readonly overdue: boolean; readonly why: string }, calledOff: () => boolean): Promise<boolean> {
   const { runner, spec, cancel } = life;
-  if (runner.pod === undefined) return;
+  if (runner.pod === undefined) return true;
   const stopReason = STOP_REASON[cancel?.by ?? 'cancelled'];
   // Without a word SIGTERM means what `onTerm` says, and counts as a cancellation.
   const announced = runner.pod.online !== undefined && mode !== 'force' && (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
   const graceSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
   const how = defined({ announce: announced ? stopReason : undefined, gracePeriodSeconds: mode === 'force' ? graceSeconds : undefined });
-  life.deletion = clusterCalls({ summary: mode === 'force' ? 'kill the pod' : 'stop the pod gracefully' }).tearDown(
-    whatRan(life, { ...how, reason: overdue ? why : (cancel?.by ?? why), keepLog: !overdue }),
-  );
-  if ((await life.deletion) === 'gone') see(life, { ...runner.pod, gone: true, ended: true });
+  const what = whatRan(life, { ...how, reason: overdue ? why : (cancel?.by ?? why), keepLog: !overdue });
+  const state = await untilTaken(life, mode === 'force' ? 'kill the pod' : 'stop the pod gracefully', what, calledOff);
+  if (state === undefined) return false;
+  life.deletion = Promise.resolve(state);
+  if (state === 'gone') see(life, { ...runner.pod, gone: true, ended: true });
+  return true;
+}
+
+/**
+ * Asks for a deletion until the cluster takes it: somebody may have to allow it first, or the API server to come back. Why it was refused last
+ * is in the details, and with each try under Pending Activities.
+ * @returns `undefined` when it was called off
+ */
+async function untilTaken(life: RunnerLife, summary: string, what: TearDownInput, calledOff: () => boolean): Promise<PodDeletion | undefined> {
+  for (let withinMs = REFUSED_MS; ; withinMs = STILL_REFUSED_MS) {
+    const called = await callUnless(calledOff, async () => await clusterCalls({ summary, withinMs }).tearDown(what));
+    life.deletionRefused = called.kind === 'failed' ? called.message : undefined;
+    if (called.kind === 'done') return called.value;
+    if (called.kind === 'interrupted') return undefined;
+    tellRefusal(life);
+  }
+}
+
+function tellRefusal(life: RunnerLife): void {
+  if (life.deletionRefused === undefined) return;
+  life.linger();
+  life.waitFor(`the cluster to take a deletion: ${life.deletionRefused}`);
 }
 
 /** Has pod and Secret deleted, unless they are being deleted already. */
@@ -61,6 +93,7 @@ export function beginTearDown(life: RunnerLife): Promise<PodDeletion> {
 export async function tearDown(life: RunnerLife): Promise<void> {
   const { runner, spec } = life;
   life.pass('TearingDown');
+  tellRefusal(life);
   let state = await beginTearDown(life);
   while (state !== 'gone' && runner.pod?.gone === false) {
     life.linger();
@@ -68,16 +101,16 @@ export async function tearDown(life: RunnerLife): Promise<void> {
     await awaitPod(life, 'gone', overdueMs(spec));
     // Through another call, because what `awaitPod` sees changes it.
     if (isGone(life)) return;
-    const forced = await settle(clusterCalls({ summary: 'delete the pod without grace: it outlived its own' }).tearDown(whatRan(life, { gracePeriodSeconds: 0, untilGone: true })));
-    if (forced.kind === 'done') state = forced.value;
+    state = await deleted(life, 'delete the pod without grace: it outlived its own', whatRan(life, { gracePeriodSeconds: 0, untilGone: true }));
   }
 }
 
 /** Deletes the claims that are the life's own: at its very end, after its last runner. */
-export async function tearDownClaims({ spec, runner }: RunnerLife): Promise<void> {
+export async function tearDownClaims(life: RunnerLife): Promise<void> {
+  const { spec, runner } = life;
   const claims = spec.pod.volumeClaims.filter(({ claim }) => claim === undefined);
   if (claims.length === 0) return;
-  await clusterCalls({ summary: 'delete the claims' }).tearDown({ identity: runner.identity, claims, ...defined({ namespace: spec.pod.namespace }) });
+  await deleted(life, 'delete the claims', { identity: runner.identity, claims, ...defined({ namespace: spec.pod.namespace }) });
 }
 
 const isGone = ({ runner }: RunnerLife): boolean => runner.pod?.gone === true;
@@ -93,7 +126,12 @@ async function deleteWhatRan(life: RunnerLife): Promise<PodDeletion> {
     const soon = await settle(localTearDown(what));
     if (soon.kind === 'done') return soon.value;
   }
-  return await clusterCalls({ summary: 'delete pod and Secret' }).tearDown(what);
+  return await deleted(life, 'delete pod and Secret', what);
+}
+
+/** Nothing calls this off. */
+async function deleted(life: RunnerLife, summary: string, what: TearDownInput): Promise<PodDeletion> {
+  return (await untilTaken(life, summary, what, () => false)) ?? 'terminating';
 }
 
 function whatRan({ runner, spec }: RunnerLife, how: Omit<NonNullable<TearDownInput['pod']>, 'ref'>): TearDownInput {

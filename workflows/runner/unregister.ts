@@ -56,8 +56,13 @@ function seenNow(life: RunnerLife): SeenFacts {
 
 /** Does anything hold now that the table must hear of? */
 function hasChanged(life: RunnerLife, facts: UnregistrationFacts): boolean {
-  const { ended, stop, ownSignal } = seenNow(life);
-  return ended !== facts.ended || stop !== facts.stop || ownSignal !== facts.ownSignal;
+  return mustGoOn(life, facts) || life.ownSignal() !== facts.ownSignal;
+}
+
+/** Does anything hold now that a stop must not wait for? */
+function mustGoOn(life: RunnerLife, facts: UnregistrationFacts): boolean {
+  const { ended, stop } = seenNow(life);
+  return ended !== facts.ended || stop !== facts.stop;
 }
 
 async function carryOut(life: RunnerLife, action: Exclude<UnregistrationAction, { kind: 'tearDown' | 'handOff' }>, facts: UnregistrationFacts): Promise<UnregistrationNews> {
@@ -65,8 +70,7 @@ async function carryOut(life: RunnerLife, action: Exclude<UnregistrationAction, 
     case 'remove':
       return await remove(life, action.onBusy, facts);
     case 'stopPod':
-      await stopPod(life, action);
-      return { kind: 'stopped', mode: action.mode };
+      return (await stopPod(life, action, () => mustGoOn(life, facts))) ? { kind: 'stopped', mode: action.mode } : { kind: 'changed' };
     case 'look':
       await lookAtPod(life, 'the pod as it is now');
       return { kind: 'looked' };
@@ -80,7 +84,8 @@ async function remove(life: RunnerLife, onBusy: 'retry' | 'return', facts: Unreg
   life.enter(facts.ended ? 'Unregistering' : 'Draining');
   // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
   if (facts.ended) void beginTearDown(life);
-  const options = { summary: onBusy === 'retry' ? 'unregister (again while it is busy)' : 'unregister', ...(runner.pod === undefined ? { withinMs: UNKNOWN_RUNNER_MS } : {}) };
+  const endedMs = runner.pod === undefined ? UNKNOWN_RUNNER_MS : spec.timeouts.unregistrationMs;
+  const options = { summary: onBusy === 'retry' ? 'unregister (again while it is busy)' : 'unregister', ...(facts.ended ? { withinMs: endedMs } : {}) };
   const input = { scope, credential: spec.credential, runner: life.registration, onBusy, busyRetryMs: spec.intervals.busyRetryMs, credentialsRetryMs: spec.intervals.credentialsRetryMs };
   const called = await callUnless(
     () => hasChanged(life, facts),
@@ -94,7 +99,7 @@ async function remove(life: RunnerLife, onBusy: 'retry' | 'return', facts: Unreg
   if (runnerId !== undefined) runner.id = runnerId;
   // It came online and took a job after all.
   if (answer === 'busy' && !facts.ended) Object.assign(runner, { online: true, sawJob: true });
-  return { kind: 'answered', answer, retried, atMs: Date.now() };
+  return { kind: 'answered', answer, retried, atMs: Date.now(), listAgeMs: spec.intervals.listAgeMs };
 }
 
 async function wait(life: RunnerLife, { until, why }: Extract<UnregistrationAction, { kind: 'wait' }>, facts: UnregistrationFacts): Promise<UnregistrationNews> {
@@ -112,7 +117,7 @@ async function wait(life: RunnerLife, { until, why }: Extract<UnregistrationActi
 }
 
 /** How long each wait may take from now on, in ms. */
-function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtMs, stopped }: UnregistrationFacts): number {
+function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtMs, stopped, unlistedSinceMs }: UnregistrationFacts): number {
   const { intervals, timeouts } = spec;
   const nowMs = Date.now();
   const sinceProofMs = nowMs - (provenAtMs ?? nowMs);
@@ -133,6 +138,8 @@ function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtMs, stop
       return Math.min(intervals.busyRecheckMs, jobMs);
     case 'absentRecheck':
       return intervals.absentRecheckMs;
+    case 'listRecheck':
+      return (unlistedSinceMs ?? nowMs) + intervals.listAgeMs - nowMs;
     case 'credentialsRetry':
       return intervals.credentialsRetryMs;
   }

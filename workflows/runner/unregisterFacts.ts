@@ -26,7 +26,10 @@ export interface SeenFacts {
 
 /** What was heard since the unregistration began. Changed by {@link hear} alone. */
 export interface HeardFacts {
-  /** The CI server's answer to the last removal, since anything else changed. `failed`: none is to be had now. */
+  /**
+   * The CI server's answer to the last removal, since anything else changed: `unlisted` as long as that proves nothing, from then on `absent`.
+   * `failed`: none is to be had now.
+   */
   readonly answer?: RemovalAnswer | 'failed';
   /** When the registration was proven gone (204, or an absence that counts), or since when there is none to remove (ms since the epoch). */
   readonly provenAtMs?: number;
@@ -36,8 +39,10 @@ export interface HeardFacts {
   readonly looked: boolean;
   /** The pod's stop was asked for, in this way. */
   readonly stopped?: StopMode;
+  /** Since when no list has the runner, of which all is over that it could have registered by (ms since the epoch). */
+  readonly unlistedSinceMs?: number;
   /** For the verdict: the last answer. `absentAfterRetry`: absent, but an earlier try of ours, whose answer was lost, may have removed it. */
-  readonly removal?: RemovalAnswer | 'absentAfterRetry';
+  readonly removal?: Exclude<RemovalAnswer, 'unlisted'> | 'absentAfterRetry';
   /** For the verdict: the registration was removed under a runner that lived. One without a job ends then by itself, with whatever status. */
   readonly removedAlive: boolean;
   /** A removal was asked for while the runner lived, and its answer is not known. */
@@ -51,13 +56,17 @@ export type StopMode = 'stop' | 'force';
  * What is waited for, and ends by itself if nothing comes:
  * `patience`: the CI server's answer to a stop; `idleConfirmed`: whether the runner goes on saying that it is idle; `settled`: that a runner
  * whose registration is gone ends; `terminated`: that a stopped pod ends; `jobDeadline`: the job's end; `busyRecheck`: a busy ephemeral runner's
- * end; `absentRecheck`: that a runner registers; `credentialsRetry`: that the CI server answers again.
+ * end; `absentRecheck`: that a runner registers; `listRecheck`: that the CI server's lists are of today; `credentialsRetry`: that the CI server
+ * answers again.
  */
-export type OwnWait = 'patience' | 'idleConfirmed' | 'settled' | 'terminated' | 'jobDeadline' | 'busyRecheck' | 'absentRecheck' | 'credentialsRetry';
+export type OwnWait = 'patience' | 'idleConfirmed' | 'settled' | 'terminated' | 'jobDeadline' | 'busyRecheck' | 'absentRecheck' | 'listRecheck' | 'credentialsRetry';
 
 export type UnregistrationNews =
-  /** @property retried - an earlier try of the same call may have done it */
-  | { readonly kind: 'answered'; readonly answer: RemovalAnswer; readonly retried: boolean; readonly atMs: number }
+  /**
+   * @property retried - an earlier try of the same call may have done it
+   * @property listAgeMs - how old the CI server's lists may be
+   */
+  | { readonly kind: 'answered'; readonly answer: RemovalAnswer; readonly retried: boolean; readonly atMs: number; readonly listAgeMs: number }
   /** A removal was asked for and called off, because something else changed. */
   | { readonly kind: 'calledOff' }
   /** A removal was asked for, and is not tried any more. */
@@ -74,12 +83,12 @@ export function nothingHeard(provenAtMs?: number): HeardFacts {
 }
 
 /** After these the CI server's last answer is too old to go by. */
-const STALE_AFTER: ReadonlySet<OwnWait> = new Set(['settled', 'jobDeadline', 'busyRecheck', 'absentRecheck', 'credentialsRetry']);
+const STALE_AFTER: ReadonlySet<OwnWait> = new Set(['settled', 'jobDeadline', 'busyRecheck', 'absentRecheck', 'listRecheck', 'credentialsRetry']);
 
 /** What is known after the news. @param facts - as they were when what the news is about began */
 export function hear(facts: UnregistrationFacts, news: UnregistrationNews): HeardFacts {
-  const { provenAtMs, stopped, removal, removedAlive, unanswered, outOfTime, answer } = facts;
-  const known = { ...defined({ provenAtMs, stopped, removal }), removedAlive, unanswered, looked: false };
+  const { provenAtMs, stopped, removal, removedAlive, unanswered, outOfTime, answer, unlistedSinceMs } = facts;
+  const known = { ...defined({ provenAtMs, stopped, removal, unlistedSinceMs }), removedAlive, unanswered, looked: false };
   switch (news.kind) {
     case 'answered':
       return { ...known, ...defined({ outOfTime }), ...afterAnswer(facts, news) };
@@ -99,17 +108,31 @@ export function hear(facts: UnregistrationFacts, news: UnregistrationNews): Hear
   }
 }
 
-function afterAnswer(facts: UnregistrationFacts, { answer, retried, atMs }: Extract<UnregistrationNews, { kind: 'answered' }>): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
-  const perhapsByUs = answer === 'absent' && (retried || facts.unanswered);
+type Answered = Extract<UnregistrationNews, { kind: 'answered' }>;
+
+function afterAnswer(facts: UnregistrationFacts, news: Answered): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
+  if (news.answer === 'unlisted') return afterUnlisted(facts, news);
+  const { answer, retried, atMs } = news;
+  const perhapsByUs = answer === 'absent' && (retried || facts.unanswered || facts.removal === 'absentAfterRetry');
   // An ephemeral runner removes itself after its job.
   const removedItself = facts.ephemeral && facts.sawJob;
   const lived = !facts.ended || facts.unanswered;
   const removedAlive = (answer === 'removed' && !facts.ended) || (perhapsByUs && lived && !removedItself);
-  const proven = answer === 'removed' || (answer === 'absent' && (facts.ended || facts.heldId));
   return {
     answer,
     removal: perhapsByUs ? 'absentAfterRetry' : answer,
     removedAlive: facts.removedAlive || removedAlive,
-    ...(proven ? { provenAtMs: atMs } : {}),
+    ...(answer === 'busy' ? {} : { provenAtMs: atMs }),
   };
+}
+
+/**
+ * A list may be old: it proves that a runner is absent only if it was asked for its age after whatever that runner could register by was
+ * over: it ended, or it was online. One whose container never started cannot have registered.
+ */
+function afterUnlisted(facts: UnregistrationFacts, { retried, atMs, listAgeMs }: Answered): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
+  const { started, ended, heldId, unanswered } = facts;
+  const sinceMs = facts.unlistedSinceMs ?? (ended || heldId ? atMs : undefined);
+  if (!started || (sinceMs !== undefined && atMs - sinceMs >= listAgeMs)) return afterAnswer(facts, { kind: 'answered', answer: 'absent', retried, atMs, listAgeMs });
+  return { answer: 'unlisted', ...defined({ unlistedSinceMs: sinceMs }), unanswered: unanswered || (retried && !ended), ...(retried ? { removal: 'absentAfterRetry' } : {}) };
 }

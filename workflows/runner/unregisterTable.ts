@@ -5,7 +5,7 @@
 import type { OwnWait, StopMode, UnregistrationFacts } from './unregisterFacts.ts';
 
 /** The rows, by their numbers in docs/lifecycle.md. */
-export const ROWS = ['1', '2', '3', '3-11', '4', '4a', '4b', '4c', '5', '6', '7', '8', '10'] as const;
+export const ROWS = ['1', '2', '3', '3-11', '4', '4a', '4b', '4c', '4d', '5', '6', '7', '8', '10'] as const;
 export type Row = (typeof ROWS)[number];
 
 export type UnregistrationAction = { readonly row: Row; readonly why: string } & (
@@ -35,7 +35,9 @@ export function decideUnregistration(f: UnregistrationFacts): UnregistrationActi
     case 'removed':
       return whenUnregistered(f, '3', 'CI server removed the registration');
     case 'absent':
-      return whenAbsent(f);
+      return whenUnregistered(f, '4a', 'CI server does not know the runner');
+    case 'unlisted':
+      return whenUnlisted(f);
     case 'busy':
       return whenBusy(f);
     case 'failed':
@@ -65,12 +67,20 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
   return { kind: 'tearDown', row, why: `${because} and the runner itself says it is idle` };
 }
 
-function whenAbsent(f: UnregistrationFacts): UnregistrationAction {
-  if (f.ended || f.heldId || !f.started) return whenUnregistered(f, '4a', 'CI server does not know the runner');
+/** Not in a list that may be old: it may have registered since, or be about to. */
+function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
+  if (f.ended) return awaitList();
   if (f.stop !== undefined) return stopOrAwait(f, '5', 'CI server does not know the runner yet, and its stop was accepted');
-  if (f.ownSignal === 'busy') return { kind: 'wait', row: '4', why: 'a job is running: that beats any 404', until: 'jobDeadline' };
-  if (f.registrationOver) return whenUnregistered(f, '4b', 'runner did not register within its deadline');
-  return { kind: 'wait', row: '4c', why: 'runner may be about to register', until: 'absentRecheck' };
+  if (f.ownSignal === 'busy') return { kind: 'wait', row: '4', why: 'a job is running: that beats any list', until: 'jobDeadline' };
+  if (f.heldId) return awaitList();
+  if (!f.registrationOver) return { kind: 'wait', row: '4c', why: 'runner may be about to register', until: 'absentRecheck' };
+  const action = whenUnregistered(f, '4b', 'runner did not register within its deadline');
+  // It is asked about once more when it cannot register any more: only its end says so.
+  return action.kind === 'tearDown' ? stopOrAwait(f, '4b', action.why) : action;
+}
+
+function awaitList(): UnregistrationAction {
+  return { kind: 'wait', row: '4d', why: 'CI server does not list the runner, and its lists may be old: looked for once more', until: 'listRecheck' };
 }
 
 function whenBusy(f: UnregistrationFacts): UnregistrationAction {

@@ -26,7 +26,7 @@ describe('every error, as Temporal gets it', () => {
     ['rate limited', ci('rate_limited', { retryAfterMs: 61_000 }), { type: 'RateLimited', delayMs: 61_000, benign: true }],
     ['credentials refused', ci('credentials'), { type: 'CredentialsRefused', delayMs: 300_000 }],
     ['busy, no delay given', ci('busy'), { type: 'RunnerBusy', benign: true }],
-    ['name taken', ci('name_taken'), { type: 'RunnerNameTaken' }],
+    ['name taken', ci('name_taken'), { type: 'RunnerNameTaken', final: true }],
     ['rejected', ci('rejected'), { type: 'CiServerRejected', final: true }],
     ['CI server unavailable', ci('unavailable'), { type: 'CiServerUnavailable', delayMs: 1_000 }],
     ['CI server away', ci('unavailable', { retryAfterMs: 1_500 }), { type: 'CiServerUnavailable', delayMs: 1_500 }],
@@ -53,6 +53,14 @@ describe('every error, as Temporal gets it', () => {
 
   test('a refused request says nothing final where a runner is removed', () => {
     expect(toFailure(ci('rejected'), pace, false)).toMatchObject({ type: 'CiServerRejected', nonRetryable: false });
+  });
+
+  test.each<ComputeError['kind']>(['quota_exceeded', 'invalid', 'forbidden', 'unavailable'])('nothing that the cluster answers is final where something has to be done: %s', (kind) => {
+    expect(toFailure(compute(kind), pace, false)).toMatchObject({ nonRetryable: false, message: `what ${kind} says` });
+  });
+
+  test('a denied deletion is asked for again every minute, under a name of its own', () => {
+    expect(toFailure(compute('invalid'), pace, false)).toMatchObject({ type: 'ClusterDenied', nextRetryDelay: 60_000 });
   });
 
   test('the cause of an error, which may hold a secret, is not passed on', () => {
@@ -97,9 +105,11 @@ test('the types are stable: workflows, dashboards and people match on them', () 
     notOnline: 'RunnerNotOnlineYet',
     nodeNotReleased: 'NodeNotReleased',
     invalidInput: 'InvalidInput',
+    overtaken: 'ProvisioningOvertaken',
     unknownCredential: 'UnknownCredential',
     quota_exceeded: 'QuotaExceeded',
     invalid: 'PodInvalid',
+    denied: 'ClusterDenied',
     forbidden: 'ComputeForbidden',
     computeUnavailable: 'ComputeUnavailable',
     wrongPlace: 'WrongPlace',

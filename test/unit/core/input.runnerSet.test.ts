@@ -49,7 +49,7 @@ describe('a set’s declaration', () => {
     ['a schedule', { ...set, schedules: [{ cron: 'never', duration: '1h', replicas: 1, max: 2 }] }, ['schedules.0.max and replicas exclude each other: give replicas, or max with minIdle', 'schedules.0.cron is wrong']],
     ['durations', { ...set, scaleDownDelay: 'soon' }, ['scaleDownDelay is not a duration; write for example "30s", "10m" or "1h30m"']],
     ['a surge of none would never roll out', { ...set, rollout: { maxSurge: 0 } }, ['rollout.maxSurge must be 1 or more']],
-    ['a long name', { ...set, name: 'x'.repeat(40) }, ['name must be at most 39 characters: suffixes are appended, and GitHub allows 64']],
+    ['a long name', { ...set, name: 'x'.repeat(37) }, ['name must be at most 36 characters: suffixes are appended, and GitHub allows 64']],
     ['a name that no label can have', { ...set, name: '-x' }, ['name must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit']],
     ['no scope', { ...set, template: {} }, ['template.organization is missing: give exactly one of organization, repository or enterprise']],
   ])('%s is refused', (_what, input, errors) => {

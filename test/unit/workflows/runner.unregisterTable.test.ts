@@ -44,18 +44,21 @@ describe('the decision table, row by row', () => {
     ['3: 204, stop accepted', { answer: 'removed', stop: 'stop' }, { kind: 'stopPod', row: '3' }],
 
     ['4a: 404 of a held id, ended', { answer: 'absent', ended: true }, { kind: 'tearDown', row: '4a' }],
+    ['4a: 404 of an id that a list had, idle', { ...ownRegistration, answer: 'absent', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '4a' }],
     ['4a: 404 of a held id, idle', { answer: 'absent', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '4a' }],
     ['4a: 404 of a held id, busy', { answer: 'absent', ownSignal: 'busy' }, { kind: 'wait', until: 'jobDeadline' }],
     ['4a: 404, never started', { ...ownRegistration, answer: 'absent', started: false, looked: true }, { kind: 'tearDown', row: '4a' }],
     ['4a: 404, ended, whoever registered it', { ...ownRegistration, answer: 'absent', ended: true }, { kind: 'tearDown', row: '4a' }],
-    ['4b: not known, registration deadline out, idle', { ...ownRegistration, answer: 'absent', registrationOver: true, ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '4b' }],
-    ['4b: not known, registration deadline out, silent', { ...ownRegistration, answer: 'absent', registrationOver: true }, { kind: 'wait', row: '4b', until: 'settled' }],
-    ['4c: not known, may be about to register', { ...ownRegistration, answer: 'absent' }, { kind: 'wait', row: '4c', until: 'absentRecheck' }],
-    ['4c: … also when it says that it is idle', { ...ownRegistration, answer: 'absent', ownSignal: 'idle' }, { kind: 'wait', row: '4c', until: 'absentRecheck' }],
-    ['4: busy by its own signal beats any 404', { ...ownRegistration, answer: 'absent', ownSignal: 'busy' }, { kind: 'wait', row: '4', until: 'jobDeadline' }],
-    ['4: … even with the registration deadline out', { ...ownRegistration, answer: 'absent', ownSignal: 'busy', registrationOver: true }, { kind: 'wait', row: '4', until: 'jobDeadline' }],
-    ['4: but not an accepted stop', { ...ownRegistration, answer: 'absent', ownSignal: 'busy', stop: 'stop' }, { kind: 'stopPod' }],
-    ['4: nor may it look again for ever under a stop', { ...ownRegistration, answer: 'absent', stop: 'stop' }, { kind: 'stopPod' }],
+    ['4b: not listed, registration deadline out, idle: stopped, and asked about once more', { ...ownRegistration, answer: 'unlisted', registrationOver: true, ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'stopPod', row: '4b' }],
+    ['4b: not listed, registration deadline out, silent', { ...ownRegistration, answer: 'unlisted', registrationOver: true }, { kind: 'wait', row: '4b', until: 'settled' }],
+    ['4c: not listed, may be about to register', { ...ownRegistration, answer: 'unlisted' }, { kind: 'wait', row: '4c', until: 'absentRecheck' }],
+    ['4c: … also when it says that it is idle', { ...ownRegistration, answer: 'unlisted', ownSignal: 'idle' }, { kind: 'wait', row: '4c', until: 'absentRecheck' }],
+    ['4d: not listed, ended: the list may be from before', { ...ownRegistration, answer: 'unlisted', ended: true }, { kind: 'wait', row: '4d', until: 'listRecheck' }],
+    ['4d: not listed, online: the list may be from before', { ...ownRegistration, heldId: true, answer: 'unlisted', ownSignal: 'idle' }, { kind: 'wait', row: '4d', until: 'listRecheck' }],
+    ['4: busy by its own signal beats any list', { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy' }, { kind: 'wait', row: '4', until: 'jobDeadline' }],
+    ['4: … even with the registration deadline out', { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy', registrationOver: true }, { kind: 'wait', row: '4', until: 'jobDeadline' }],
+    ['4: but not an accepted stop', { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy', stop: 'stop' }, { kind: 'stopPod' }],
+    ['4: nor may it look again for ever under a stop', { ...ownRegistration, answer: 'unlisted', stop: 'stop' }, { kind: 'stopPod' }],
 
     ['5: busy (422), stop accepted', { answer: 'busy', stop: 'stop' }, { kind: 'stopPod', row: '5' }],
     ['5: busy (422), static, stop accepted', { answer: 'busy', stop: 'stop', ephemeral: false }, { kind: 'stopPod', row: '5' }],
@@ -95,17 +98,26 @@ describe('the decision table, row by row', () => {
 
 describe('what news does to the facts', () => {
   type News = [what: string, before: Partial<UnregistrationFacts>, news: UnregistrationNews, after: Partial<HeardFacts>];
-  const at = { atMs: 7 } as const;
+  const at = { atMs: 7, listAgeMs: 60_000 } as const;
   const removed = { kind: 'answered', answer: 'removed', retried: false, ...at } as const;
   const absent = { kind: 'answered', answer: 'absent', retried: false, ...at } as const;
+  const unlisted = { kind: 'answered', answer: 'unlisted', retried: false, ...at } as const;
   const nothing = { removedAlive: false, unanswered: false, looked: false };
 
   test.each<News>([
     ['204 proves it, and was under a runner that lived', {}, removed, { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7, removedAlive: true }],
     ['204 after the end', { ended: true }, removed, { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7 }],
     ['404 of a held id proves it', {}, absent, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
-    ['404 after the end proves it', { heldId: false, ended: true }, absent, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
-    ['404 of a runner that may be about to register proves nothing', { heldId: false }, absent, { ...nothing, answer: 'absent', removal: 'absent' }],
+    ['404 of an id that a list had proves it', { heldId: false }, absent, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
+    ['not listed, may be about to register: proves nothing, and nothing is over yet', { heldId: false }, unlisted, { ...nothing, answer: 'unlisted' }],
+    ['not listed after the end: the list may be from before', { heldId: false, ended: true }, unlisted, { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 }],
+    ['not listed, online: the list may be from before', {}, unlisted, { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 }],
+    ['… asked again too soon', { heldId: false, ended: true, unlistedSinceMs: 7 }, { ...unlisted, atMs: 60_006 }, { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 }],
+    ['… asked again after the list’s age: absent', { heldId: false, ended: true, unlistedSinceMs: 7 }, { ...unlisted, atMs: 60_007 }, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 60_007, unlistedSinceMs: 7 }],
+    ['… after a try that may have removed it: absent, perhaps by us', { heldId: false, ended: true, unlistedSinceMs: 7, removal: 'absentAfterRetry' }, { ...unlisted, atMs: 60_007 }, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 60_007, unlistedSinceMs: 7 }],
+    ['not listed, after a try that may have removed it under a runner that lived', {}, { ...unlisted, retried: true }, { ...nothing, answer: 'unlisted', removal: 'absentAfterRetry', unanswered: true, unlistedSinceMs: 7 }],
+    ['not listed, its container never started: it cannot have registered', { heldId: false, started: false }, unlisted, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
+    ['listed after all', { unlistedSinceMs: 7 }, { kind: 'answered', answer: 'busy', retried: false, ...at }, { ...nothing, answer: 'busy', removal: 'busy', unlistedSinceMs: 7 }],
     ['404 to a repeated try: perhaps by us, under a runner that lived', {}, { ...absent, retried: true }, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7, removedAlive: true }],
     ['404 after a try whose answer is not known: the same, although it has ended since', { ended: true, unanswered: true }, absent, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7, removedAlive: true, unanswered: true }],
     ['404 to a repeated try, ended before any: nobody lived', { ended: true }, { ...absent, retried: true }, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7 }],
@@ -128,12 +140,12 @@ describe('what news does to the facts', () => {
 });
 
 describe('every row can be reached', () => {
-  const WAITS: readonly OwnWait[] = ['idleConfirmed', 'settled', 'terminated', 'jobDeadline', 'busyRecheck', 'absentRecheck', 'credentialsRetry'];
+  const WAITS: readonly OwnWait[] = ['idleConfirmed', 'settled', 'terminated', 'jobDeadline', 'busyRecheck', 'absentRecheck', 'listRecheck', 'credentialsRetry'];
   const KINDS = ['handOff', 'look', 'remove', 'stopPod', 'tearDown', ...WAITS.map((wait) => `wait for ${wait}`)];
 
   /** What may come next of an action, by what carries it out (unregister.ts). */
   function newsOf(action: UnregistrationAction, facts: UnregistrationFacts): UnregistrationNews[] {
-    const answered = (['removed', 'absent', 'busy'] as const).flatMap((answer) => [false, true].map((retried) => ({ kind: 'answered', answer, retried, atMs: 1 }) as const));
+    const answered = (['removed', 'absent', 'unlisted', 'busy'] as const).flatMap((answer) => [false, true].map((retried) => ({ kind: 'answered', answer, retried, atMs: 1, listAgeMs: 2 }) as const));
     switch (action.kind) {
       case 'tearDown':
       case 'handOff':
@@ -196,7 +208,7 @@ describe('what holds for every combination of facts', () => {
     decided.filter(({ facts, action }) => !rule(facts, action)).slice(0, 3);
 
   test('all of them are tried', () => {
-    expect(decided).toHaveLength(2 ** 6 * 3 * 3 * 5 * 3 * 3 * 6);
+    expect(decided).toHaveLength(2 ** 6 * 3 * 3 * 6 * 3 * 3 * 6);
   });
 
   test('there is a step, with a reason that an operator can read', () => {
@@ -214,7 +226,7 @@ describe('what holds for every combination of facts', () => {
   });
 
   test('a live pod that was not asked to go goes only once its registration is gone, or will never be', () => {
-    const unregistered = (f: UnregistrationFacts) => f.provenAtMs !== undefined || f.answer === 'removed' || f.answer === 'absent';
+    const unregistered = (f: UnregistrationFacts) => f.provenAtMs !== undefined || f.answer === 'removed' || f.answer === 'absent' || (f.answer === 'unlisted' && f.registrationOver);
     const goes = (action: UnregistrationAction) => action.kind === 'tearDown' || action.kind === 'stopPod';
     expect(violations((f, action) => f.ended || f.stop !== undefined || !goes(action) || unregistered(f))).toEqual([]);
   });
@@ -240,7 +252,7 @@ describe('what holds for every combination of facts', () => {
   });
 
   test('an ended runner waits for nothing but the CI server', () => {
-    expect(violations((f, action) => !f.ended || ['tearDown', 'remove', 'handOff'].includes(action.kind))).toEqual([]);
+    expect(violations((f, action) => !f.ended || ['tearDown', 'remove', 'handOff'].includes(action.kind) || action.row === '4d')).toEqual([]);
   });
 
   test('a registration is handed on only for an ended runner, of which the CI server says that it is busy, or nothing', () => {
@@ -259,7 +271,7 @@ function* everyCombination(): Generator<UnregistrationFacts> {
     const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;
     for (const end of ends) {
       for (const ownSignal of ['idle', 'busy', 'unknown'] as const) {
-        for (const answer of [undefined, 'removed', 'absent', 'busy', 'failed'] as const) {
+        for (const answer of [undefined, 'removed', 'absent', 'unlisted', 'busy', 'failed'] as const) {
           for (const stop of [undefined, 'stop', 'force'] as const) {
             for (const stopped of [undefined, 'stop', 'force'] as const) {
               for (const waited of [{}, { provenAtMs: 1 }, { outOfTime: 'settled' }, { outOfTime: 'idleConfirmed' }, { outOfTime: 'patience' }, { outOfTime: 'terminated' }] as const) {

@@ -121,9 +121,9 @@ describe('names', () => {
   test('a runner tells its workflow, and no other set’s does', () => {
     const suffix = freshSuffix(() => 0.5);
     expect(suffix).toMatch(/^[a-z0-9]{10}$/);
-    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2`)).toBe(`runner-linux-${suffix}`);
-    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2-r3`)).toBe(`runner-linux-${suffix}`);
-    for (const foreign of [`linux-big-${suffix}-0a1b2`, `linux-${suffix}`, 'linux-0a1b2', `mac-${suffix}-0a1b2`]) expect(workflowIdOfRunner('linux', foreign)).toBeUndefined();
+    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2c3d4e`)).toBe(`runner-linux-${suffix}`);
+    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2c3d4e-r3`)).toBe(`runner-linux-${suffix}`);
+    for (const foreign of [`linux-big-${suffix}-0a1b2c3d4e`, `linux-${suffix}`, 'linux-0a1b2c3d4e', `mac-${suffix}-0a1b2c3d4e`]) expect(workflowIdOfRunner('linux', foreign)).toBeUndefined();
     expect(suffixOf('linux', `runner-linux-${suffix}`)).toBe(suffix);
     for (const foreign of ['runner-mac-1', 'runner-linux-big', `runner-linux-big-${suffix}`]) expect(suffixOf('linux', foreign)).toBeUndefined();
   });

@@ -9,7 +9,7 @@ import { setSpec } from '../../support/setModel.ts';
 const NOW = 1_000_000;
 const SUFFIX = 'abcdefghij';
 const workflowId = runnerWorkflowId('linux', SUFFIX);
-const runnerName = `linux-${SUFFIX}-0a1b2`;
+const runnerName = `linux-${SUFFIX}-0a1b2c3d4e`;
 
 const event = (action: JobEvent['action'], jobId: number, runner?: string): JobEvent => ({
   action, jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: NOW, ...(runner === undefined ? {} : { runnerName: runner }),

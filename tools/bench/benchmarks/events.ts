@@ -85,6 +85,6 @@ async function tell({ client, progress }: World, set: string, jobs: number, work
 
 function eventsOf(set: string, jobId: number): JobEvent[] {
   const job = { jobId, runAttempt: 1, repository: REPOSITORY, labels: ['self-hosted', set], at: Date.now() };
-  const runnerName = `${set}-abcdefghij-0a1b2`;
+  const runnerName = `${set}-abcdefghij-0a1b2c3d4e`;
   return [{ ...job, action: 'queued' }, { ...job, action: 'in_progress', runnerName }, { ...job, action: 'completed', runnerName, conclusion: 'success' }];
 }

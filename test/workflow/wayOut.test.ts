@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { ApplicationFailure } from '@temporalio/common';
+import { CiServerError, ComputeError, type Compute } from '../../activities/ports.ts';
+import type { RunnerInput } from '../../core/contract/index.ts';
+import type { FakeCiServer } from '../support/fakeCiServer.ts';
+import type { FakeCompute } from '../support/fakeCompute.ts';
+import type { HoldfastWorld, RunnerRun } from '../support/holdfastWorld.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
+import { until } from '../support/until.ts';
+
+/** The end of a life whose cluster or CI server stands in its way, on the real Temporal server. */
+await describeWithLab('the way out', { temporal: true }, (lab) => {
+  let compute: FakeCompute;
+  let ci: FakeCiServer;
+  let world: HoldfastWorld;
+  let run: RunnerRun;
+  let pod: string;
+  let runnerName: string;
+
+  beforeEach(async () => {
+    ({ compute, ci, world } = await memoryWorld(lab));
+  });
+  afterEach(async () => await world.close());
+
+  async function busyRunner(input: Partial<RunnerInput> = {}): Promise<void> {
+    run = await world.start(input);
+    pod = await run.pod();
+    compute.start(pod);
+    ({ runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle'));
+    ci.connect(runnerName);
+    ci.setBusy(runnerName, true);
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+  }
+
+  function finishJob(): void {
+    ci.forget(runnerName);
+    compute.endJob(pod);
+    compute.end(pod, 0);
+  }
+
+  /** As by an admission webhook: at first tried again as in production, then soon. */
+  function denied(): () => ComputeError {
+    const delays = [undefined];
+    return () => new ComputeError('invalid', 'admission webhook "keep.example.com" denied the request: not on Sundays', delays.length > 0 ? { retryAfterMs: delays.pop() } : { retryAfterMs: 100 });
+  }
+  const tellsWhy = async () => await run.reaches('telling why', ({ waitsFor }) => waitsFor?.includes('not on Sundays') === true);
+
+  test.each<[what: string, method: keyof Compute]>([
+    ['pod', 'deletePod'],
+    ['Secret', 'deleteRegistrationSecret'],
+  ])('a denied deletion of the %s is a wait that says why, and its life ends well when it is allowed', async (_what, method) => {
+    await busyRunner();
+    compute.refusals.set(method, denied());
+    finishJob();
+    await tellsWhy();
+    expect(await run.status()).toMatchObject({ phase: 'TearingDown' });
+    compute.refusals.clear();
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    expectNothingLeft({ compute, ci });
+  });
+
+  test('a denied stop: the job goes on, its end is seen, and the life ends when the deletion is allowed', async () => {
+    await busyRunner();
+    compute.refusals.set('deletePod', denied());
+    await run.handle.signal('cancel', 'enough');
+    await tellsWhy();
+    expect(compute.jobs.has(pod)).toBe(true);
+    finishJob();
+    await run.reaches('its end', ({ phase }) => phase === 'TearingDown');
+    await tellsWhy();
+    compute.refusals.clear();
+    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expectNothingLeft({ compute, ci });
+  });
+
+  test('a denied stop becomes a force', async () => {
+    await busyRunner();
+    compute.refusals.set('deletePod', denied());
+    await run.handle.signal('cancel', 'enough');
+    await tellsWhy();
+    await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
+    await run.reaches('the force', ({ cancel }) => cancel?.mode === 'force');
+    compute.refusals.clear();
+    await until('the kill', () => compute.deletions.length > 0);
+    expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: 1 });
+    ci.setBusy(runnerName, false);
+    expect(await run.result()).toMatchObject({ outcome: 'aborted' });
+  });
+
+  test('a wait for the end that somebody fails by hand is scheduled again: the end is seen', async () => {
+    await busyRunner();
+    const wait = { workflowId: run.handle.workflowId, activityId: `ended/${pod}` };
+    await until('the wait', async () => (await run.handle.describe()).raw.pendingActivities?.some(({ activityId }) => activityId === wait.activityId) === true);
+    await world.client.activity.fail(wait, ApplicationFailure.nonRetryable('by hand'));
+    finishJob();
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    expectNothingLeft({ compute, ci });
+  });
+
+  test('a wait for the end that is answered with another pod is scheduled again: the end is seen', async () => {
+    await busyRunner();
+    const wait = { workflowId: run.handle.workflowId, activityId: `ended/${pod}` };
+    await until('the wait', async () => (await run.handle.describe()).raw.pendingActivities?.some(({ activityId }) => activityId === wait.activityId) === true);
+    await world.client.activity.complete(wait, { ...compute.pods.get(pod), uid: 'another', ended: true, gone: true });
+    finishJob();
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    expectNothingLeft({ compute, ci });
+  });
+
+  test('ended while its credential is refused for good: pod and Secret go at once, its registration is handed on after the stated time', async () => {
+    await busyRunner({ timeouts: { unregistration: '3s' } });
+    ci.script.push({ method: 'remove', answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }), repeat: true });
+    compute.end(pod, 137);
+    await until('pod and Secret gone', () => compute.pods.size + compute.secrets.size === 0);
+    expect(await run.status()).toMatchObject({ phase: 'Unregistering' });
+    const result = await run.result();
+    expect(result).toMatchObject({ outcome: 'failed', deregistration: `deregistration-${runnerName}` });
+    expect(ci.registrations.size).toBe(1);
+  });
+});
