@@ -7,19 +7,29 @@ export interface CompletionsOptions {
   readonly completer: WaitCompleter;
   /** When to offer an answer again for which nobody waited, in ms after one another. */
   readonly againMs: readonly number[];
+  /** How long another watcher that is quicker has for its offer, in ms. */
+  readonly othersFirstMs: number;
   /** Told of each offer: whether somebody had waited for it. */
   readonly offered: (completed: boolean, pod: PodView) => Promise<void>;
 }
+
+/** So many ends in a row that were not waited for any more: another watcher is quicker. One by itself is mostly the wait's own look. */
+const OVERTAKEN = 3;
 
 /**
  * Offers pods as the answers of waits that gave their slot back. An answer that came before its wait is offered again: mostly the wait's
  * own look has found it by then, but a look that was lost on its way to the worker (a server that is short of breath, a worker that died
  * with it in its hands) would come again only at the re-sync.
+ *
+ * Where several watch, one is enough, and which one shows by itself: whose offers of an end find nobody waiting lets the others go first, and
+ * offers once, later. The first offer of its own that is taken shows that they are gone, or behind: it goes first again.
  */
 export class Completions {
   readonly #queue: TaskQueue;
   readonly #options: CompletionsOptions;
-  readonly #unclaimed = new Set<NodeJS.Timeout>();
+  readonly #later = new Set<NodeJS.Timeout>();
+  /** Ends in a row that nobody waited for when they were offered. */
+  #late = 0;
 
   constructor(queue: TaskQueue, options: CompletionsOptions) {
     this.#queue = queue;
@@ -27,24 +37,35 @@ export class Completions {
   }
 
   offer(condition: PodCondition, pod: PodView): void {
-    this.#offer(waitActivityId(condition, pod.name), pod, this.#options.againMs);
+    if (this.#late >= OVERTAKEN) return this.#in(this.#options.othersFirstMs, () => void this.#offer(condition, pod, []));
+    void this.#offer(condition, pod, this.#options.againMs).then((completed) => {
+      // Every runner's end is waited for, unlike the other conditions.
+      if (condition === 'ended' && !completed) this.#late += 1;
+    });
   }
 
   stop(): void {
-    for (const timer of this.#unclaimed) clearTimeout(timer);
+    for (const timer of this.#later) clearTimeout(timer);
   }
 
-  #offer(activityId: string, pod: PodView, [afterMs, ...later]: readonly number[]): void {
+  async #offer(condition: PodCondition, pod: PodView, [afterMs, ...againMs]: readonly number[]): Promise<boolean> {
     const { completer, offered } = this.#options;
-    void this.#queue.add(`completion of ${activityId}`, async () => {
-      const completed = await completer.complete(pod.workflowId, activityId, pod);
+    const activityId = waitActivityId(condition, pod.name);
+    let completed = false;
+    await this.#queue.add(`completion of ${activityId}`, async () => {
+      completed = await completer.complete(pod.workflowId, activityId, pod);
+      if (completed) this.#late = 0;
       await offered(completed, pod);
-      if (completed || afterMs === undefined) return;
-      const timer = setTimeout(() => {
-        this.#unclaimed.delete(timer);
-        this.#offer(activityId, pod, later);
-      }, afterMs);
-      this.#unclaimed.add(timer);
+      if (!completed && afterMs !== undefined) this.#in(afterMs, () => void this.#offer(condition, pod, againMs));
     });
+    return completed;
+  }
+
+  #in(ms: number, run: () => void): void {
+    const timer = setTimeout(() => {
+      this.#later.delete(timer);
+      run();
+    }, ms);
+    this.#later.add(timer);
   }
 }

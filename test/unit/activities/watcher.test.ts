@@ -154,6 +154,48 @@ test('tells idle and busy as changes, not as the state at the start', async () =
   await watcher.stop();
 });
 
+test('of two watchers one offers at once, and the other once it is needed', async () => {
+  const compute = new FakeCompute();
+  const completer = new RecordingCompleter();
+  const start = async () => await startWatcher({ compute, completer, logger: quiet, againMs: [], othersFirstMs: 1_000_000 });
+  const watchers = await Promise.all([start(), start()]);
+  const runner = async (number: number): Promise<string> => {
+    const workflowId = `runner-${number}`;
+    const { name } = await compute.createPod({ identity: { workflowId, firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
+    completer.waits.set(`ended/${name}`, workflowId);
+    return name;
+  };
+  for (let number = 0; number < 20; number++) {
+    compute.end(await runner(number), 1);
+    for (const watcher of watchers) await watcher.idle();
+  }
+  expect(completer.answers.size).toBe(20);
+  // The one that is overtaken has to find out first.
+  expect(completer.offers.filter((offer) => offer.startsWith('ended/'))).toHaveLength(20 + 3);
+  for (const watcher of watchers) await watcher.stop();
+});
+
+test('a watcher that let others go first takes over when nobody does', async () => {
+  const compute = new FakeCompute();
+  const completer = new RecordingCompleter();
+  const watcher = await startWatcher({ compute, completer, logger: quiet, againMs: [], othersFirstMs: 20 });
+  const end = async (number: number, waited: boolean): Promise<string> => {
+    const workflowId = `runner-${number}`;
+    const { name } = await compute.createPod({ identity: { workflowId, firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
+    if (waited) completer.waits.set(`ended/${name}`, workflowId);
+    compute.end(name, 1);
+    await watcher.idle();
+    return name;
+  };
+  for (let number = 0; number < 3; number++) await end(number, false);
+  const orphan = await end(3, true);
+  await until('the offer that was kept back', () => completer.answers.has(`ended/${orphan}`));
+  await watcher.idle();
+  const next = await end(4, true);
+  expect(completer.answers.has(`ended/${next}`)).toBe(true);
+  await watcher.stop();
+});
+
 test('two watchers tell of each change under one id, and of the next under another: the server keeps one of each', async () => {
   const { compute, completer, watcher, name } = await world();
   const second = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
