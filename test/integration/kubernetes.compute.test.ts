@@ -172,6 +172,41 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     expect(await compute.deletePod(pod)).toBe('gone');
   });
 
+  describe("what is not the API server's own answer", () => {
+    test.each<[string, number, string]>([
+      ["a proxy's 404", 404, '<html>404 Not Found</html>'],
+      ["a gateway's 404 in JSON", 404, '{"code":404,"reason":"NotFound","message":"no route"}'],
+      ['a login page', 200, '<html>please log in</html>'],
+      ['an empty object', 200, '{}'],
+      ["a proxy's 409", 409, '<html>conflict of uid</html>'],
+    ])('%s says nothing of a pod, its Secret or its node', async (_what, status, body) => {
+      const proxy = await startApiProxy(harness.kubeConfig);
+      try {
+        const compute = harness.instance({ kubeConfig: proxy.kubeConfig });
+        const pod = await harness.compute.createPod(request(), undefined);
+        await harness.makeRunning(pod);
+        const calls = [
+          async () => await compute.observe(pod),
+          async () => await compute.deletePod(pod),
+          async () => await compute.deletePod(pod, { announce: 'cancelled' }),
+          async () => await compute.readRegistrationSecret(harness.newIdentity()),
+          async () => await compute.deleteRegistrationSecret(harness.newIdentity()),
+          async () => await compute.nodeState('contract-node'),
+          async () => await compute.place(),
+        ];
+        for (const call of calls) {
+          proxy.script('other', { kind: 'answer', status, body });
+          await expect(call()).rejects.toMatchObject({ name: 'ComputeError', kind: 'unavailable' });
+        }
+        // The same, asked of the server itself.
+        expect((await compute.observe(pod))?.uid).toBe(pod.uid);
+        expect(await compute.nodeState('contract-node')).toBe('gone');
+      } finally {
+        await proxy.close();
+      }
+    });
+  });
+
   describe('an API server that does not answer', () => {
     test('is unavailable after the time limit', async () => {
       const proxy = await startApiProxy(harness.kubeConfig);

@@ -139,6 +139,40 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     await expectAlive();
   });
 
+  test('a pod that is missing from a list is looked at by name, and is not gone if it is there', async () => {
+    await startWatch();
+    const { resourceVersion } = (await harness.core.listNamespacedPod({ namespace: harness.namespace })).metadata ?? {};
+    proxy.script('watch', { kind: 'answer', status: 410, body: JSON.stringify(gone410) });
+    proxy.script('list', { kind: 'answer', status: 200, body: JSON.stringify({ kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion }, items: [] }) });
+    proxy.cutAll();
+    await until('a new list', () => watch.relists.length === 2 && watch.synced());
+    expect({ gone: goneEvents(), listed: watch.relists.at(-1)?.size }).toEqual({ gone: 0, listed: 0 });
+    expect(await compute.observe(pod)).toMatchObject({ uid: pod.uid, ended: false });
+    await expectAlive();
+  });
+
+  test('a pod that runs on without our labels leaves the watch, and is not gone; its real end is', async () => {
+    await startWatch();
+    const relabel = async (op: object): Promise<unknown> => await harness.core.patchNamespacedPod({ name: pod.name, namespace: harness.namespace, body: [{ path: '/metadata/labels/holdfast.dev~1installation', ...op }] });
+    await relabel({ op: 'remove' });
+    await until('it is out of sight', () => harness.log.some(({ message }) => message === 'a pod is out of sight'));
+    expect(goneEvents()).toBe(0);
+    expect(await compute.observe(pod)).toMatchObject({ uid: pod.uid, ended: false });
+    await relabel({ op: 'add', value: 'contract' });
+    await harness.vanish(pod);
+    await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+    expect(goneEvents()).toBe(1);
+  });
+
+  test("a proxy's 410 is a lost watch, not an expired one: no new list", async () => {
+    await startWatch();
+    proxy.script('watch', { kind: 'answer', status: 410, body: '<html>Gone</html>' });
+    proxy.cutAll();
+    await until('a third watch', () => watches() >= 3);
+    await expectAlive();
+    expect(lists()).toBe(1);
+  });
+
   test('a list cut in its middle is taken again as a whole', async () => {
     proxy.script('list', { kind: 'cut', afterBytes: 400 }, { kind: 'answer', status: 503, body: '' });
     await startWatch();

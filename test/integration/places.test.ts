@@ -74,7 +74,9 @@ await describeIf('workers of several places on one task queue', prepare, { tempo
   const waits = async () =>
     await Promise.all(
       lives.map(async (life) => {
-        const [wait] = ((await life.describe()).raw.pendingActivities ?? []).filter(({ activityId }) => activityId?.startsWith('ended/'));
+        const { raw, status: { name } } = await life.describe(); // prettier-ignore
+        if (name !== 'RUNNING') throw new Error(`${life.workflowId} has ended: ${JSON.stringify(await life.result())}`);
+        const [wait] = (raw.pendingActivities ?? []).filter(({ activityId }) => activityId?.startsWith('ended/'));
         return { attempt: wait?.attempt ?? 0, failure: wait?.lastFailure?.message ?? '', type: wait?.lastFailure?.applicationFailureInfo?.type };
       }),
     );
