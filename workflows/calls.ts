@@ -39,7 +39,7 @@ export async function localTearDown(input: TearDownInput): Promise<PodDeletion> 
 }
 
 /** Calls that need only the cluster. */
-export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'provision' | 'findProvisioned' | 'observePod' | 'tearDown' | 'awaitNodeReleased'> {
+export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'provision' | 'findProvisioned' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims'> {
   return proxyActivities<HoldfastActivities>({
     startToCloseTimeout: '1m',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,

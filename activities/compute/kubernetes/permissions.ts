@@ -10,7 +10,7 @@ export const requiredPermissions = {
   pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
   'pods/log': ['get'],
   secrets: ['create', 'get', 'delete'],
-  persistentvolumeclaims: ['create', 'get', 'delete'],
+  persistentvolumeclaims: ['create', 'get', 'patch', 'delete'],
 } as const;
 
 export interface Permission {
