@@ -1,9 +1,10 @@
 /** Everything workflows may ask of the world, built from the ports. */
 import type { HoldfastActivities } from '../core/calls/index.ts';
 import { admitDeregistration, admitRunner } from './admit.ts';
+import { awaitClaims, fenceClaims } from './claims.ts';
 import { lookUpRunner } from './lookUp.ts';
 import { inItsPlace } from './onCluster.ts';
-import { awaitNodeReleased, awaitPod, observePod } from './pods.ts';
+import { awaitPod, observePod } from './pods.ts';
 import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './provision.ts';
 import { removeRegistration } from './removeRegistration.ts';
@@ -23,6 +24,7 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     lookUpRunner: (input) => lookUpRunner(ports, input),
     removeRegistration: (input) => removeRegistration(ports, input),
     tearDown: inItsPlace(ports, tearDown),
-    awaitNodeReleased: inItsPlace(ports, awaitNodeReleased),
+    fenceClaims: inItsPlace(ports, fenceClaims),
+    awaitClaims: inItsPlace(ports, awaitClaims),
   };
 }

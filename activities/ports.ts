@@ -6,7 +6,7 @@ import type { HeldBackAnswers } from './heldBackAnswers.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { VolumeClaim } from '../core/contract/index.ts';
 import type { ServedPlace } from '../core/domain/place.ts';
-import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
+import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
@@ -156,6 +156,12 @@ export interface Compute {
   deleteRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<void>;
   /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent: fine. */
   deleteClaims(identity: RunnerIdentity, claims: readonly VolumeClaim[], namespace?: string): Promise<void>;
+  /** Notes on the claims that this pod may still write to them. A claim that is gone: fine. */
+  fenceClaims(identity: RunnerIdentity, claims: readonly VolumeClaim[], writer: ClaimWriter, namespace?: string): Promise<void>;
+  /** Who may still write to the claims, by {@link fenceClaims}, whichever life noted it. */
+  claimWriters(identity: RunnerIdentity, claims: readonly VolumeClaim[], namespace?: string): Promise<ClaimWriter[]>;
+  /** Takes back what {@link fenceClaims} noted. */
+  releaseClaims(identity: RunnerIdentity, claims: readonly VolumeClaim[], writer: ClaimWriter, namespace?: string): Promise<void>;
   /** May a claim that a pod on this node had mounted be mounted by another? Only once nothing can write from there any more. */
   nodeState(node: string): Promise<'ready' | 'gone' | 'fenced' | 'unreachable'>;
   /** The last lines of the runner container's log, at most so many bytes; `undefined`: there is none (any more). */

@@ -15,7 +15,7 @@ const HEARTBEAT_TIMEOUT = '15s';
 const PRIORITY = { remove: 2, provision: 4, queueCheck: 5 } as const;
 
 /** The calls that go to the cluster. */
-type ClusterActivity = 'provision' | 'findProvisioned' | 'awaitPod' | 'observePod' | 'tearDown' | 'awaitNodeReleased';
+type ClusterActivity = 'provision' | 'findProvisioned' | 'awaitPod' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims';
 
 /** As the activities themselves, but for the place, which {@link inPlace} adds. */
 type ClusterCalls<A extends ClusterActivity> = { readonly [K in A]: (input: Omit<Parameters<HoldfastActivities[K]>[0], 'place'>) => ReturnType<HoldfastActivities[K]> };

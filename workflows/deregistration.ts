@@ -1,4 +1,4 @@
-import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
+import { ApplicationFailure, setCurrentDetails, sleep } from '@temporalio/workflow';
 import { admission, ciCalls, settle } from './calls.ts';
 import type { DeregistrationInput, DeregistrationResult } from '../core/contract/index.ts';
 import { formatDuration } from '../core/domain/duration.ts';
@@ -15,17 +15,23 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
   const { removeRegistration } = ciCalls(credential, scope, 'remove', { summary: 'unregister (again while the CI server calls it busy)', withinMs: giveUpAfterMs });
-  const called = await settle(
-    removeRegistration({
-      scope,
-      credential,
-      runner,
-      onBusy: 'retry',
-      busyRetryMs: firstRetryMs,
-      longestBusyRetryMs: firstRetryMs * LONGEST_RETRY_FACTOR,
-      credentialsRetryMs: firstRetryMs * 5,
-    }),
-  );
+  const remove = async () =>
+    await settle(
+      removeRegistration({
+        scope,
+        credential,
+        runner,
+        onBusy: 'retry',
+        busyRetryMs: firstRetryMs,
+        longestBusyRetryMs: firstRetryMs * LONGEST_RETRY_FACTOR,
+        credentialsRetryMs: firstRetryMs * 5,
+      }),
+    );
+  let called = await remove();
+  if (called.kind === 'done' && called.value.answer === 'unlisted') {
+    await sleep(firstRetryMs, { summary: 'not listed; lists may be a minute old: looked for once more' });
+    called = await remove();
+  }
   if (called.kind === 'done') {
     const { answer, attempts } = called.value;
     const outcome = answer === 'removed' ? 'removed' : 'absent';

@@ -1,7 +1,7 @@
 /** What the workflows `runner` and `deregistration` may ask of the world. */
 import type { RegisterRequest, RemovalAnswer, Scope } from '../domain/ciServer.ts';
 import type { VolumeClaim } from '../contract/index.ts';
-import type { PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../domain/pod.ts';
+import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../domain/pod.ts';
 import type { Place } from '../domain/place.ts';
 import type { PodCondition } from '../domain/podConditions.ts';
 import type { DeregistrationSpec } from '../input/deregistration.ts';
@@ -35,8 +35,10 @@ export interface RunnerActivities {
   removeRegistration(input: RemoveRegistrationInput): Promise<RegistrationRemoval>;
   /** Deletes what ran: pod, registration Secret and claims, whichever are named. The one way out for all of them. */
   tearDown(input: Placed<TearDownInput>): Promise<PodDeletion>;
-  /** Waits until nothing can write any more from a node that was lost. */
-  awaitNodeReleased(input: Placed<{ node: string }>): Promise<void>;
+  /** Notes on claims that a pod may still write to them. */
+  fenceClaims(input: Placed<FenceClaimsInput>): Promise<void>;
+  /** Waits until nothing can write to the claims any more from a node that was lost, by {@link fenceClaims}. */
+  awaitClaims(input: Placed<ClaimsInput>): Promise<void>;
 }
 
 export interface AdmitRunnerInput {
@@ -141,6 +143,16 @@ export interface TearDownInput {
   readonly secret?: boolean;
   /** Of these claims, those that are the life's own. */
   readonly claims?: readonly VolumeClaim[];
+}
+
+export interface ClaimsInput {
+  readonly identity: RunnerIdentity;
+  readonly namespace?: string;
+  readonly claims: readonly VolumeClaim[];
+}
+
+export interface FenceClaimsInput extends ClaimsInput {
+  readonly writer: ClaimWriter;
 }
 
 /** What the deletion of a pod has come to. */

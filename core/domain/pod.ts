@@ -55,6 +55,12 @@ export interface Supervision {
 /** Name of the volume claim that holds the state of a workload from one attempt to the next: `HOLDFAST_STATE_DIR`. */
 export const STATE_CLAIM = 'state';
 
+/** A pod that nobody saw end, and the node from which it may still write to its claims. */
+export interface ClaimWriter {
+  readonly podUid: string;
+  readonly node: string;
+}
+
 export interface PodTemplate {
   readonly metadata?: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> };
   readonly spec?: Record<string, unknown>;

@@ -1,9 +1,11 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { KubeConfig } from '@kubernetes/client-node';
 
-export type ApiRequestKind = 'list' | 'watch' | 'other';
+export type ApiRequestKind = 'list' | 'watch' | 'deletion' | 'other';
 
 /** What happens to one request instead of being passed on as it is. */
 export type Fault =
@@ -16,6 +18,12 @@ export type Fault =
   /** Passed on with these query parameters. */
   | { readonly kind: 'rewrite'; readonly query: Record<string, string> };
 
+/** A request that is still on its way, for as long as the test likes. */
+export interface HeldRequest {
+  /** Lets it arrive, whatever has become of its client. @returns the status of its answer */
+  arrive(): Promise<number>;
+}
+
 /** A plain HTTP proxy before an API server, to which the worst can happen. */
 export interface ApiProxy {
   /** As the proxied one, through the proxy. */
@@ -26,6 +34,8 @@ export interface ApiProxy {
   connections(): number;
   /** What happens to the next requests of a kind, in turn. */
   script(kind: ApiRequestKind, ...faults: Fault[]): void;
+  /** Holds the first matching request back, and that one only; resolves once it is here. Its client will hear nothing of it. */
+  hold(matches: (request: { readonly method: string; readonly url: URL }) => boolean): Promise<HeldRequest>;
   /** Cuts all connections. */
   cutAll(): void;
   /** While true every request is cut before it is answered, as by a server that is not there. */
@@ -37,9 +47,10 @@ export async function startApiProxy(target: KubeConfig): Promise<ApiProxy> {
   const cluster = target.getCurrentCluster()!;
   const upstream: RequestOptions = {};
   await target.applyToHTTPSOptions(upstream);
-  const scripts: Record<ApiRequestKind, Fault[]> = { list: [], watch: [], other: [] };
+  const scripts: Record<ApiRequestKind, Fault[]> = { list: [], watch: [], deletion: [], other: [] };
   const seen: { kind: ApiRequestKind; method: string; url: URL }[] = [];
   const sockets = new Set<Socket>();
+  const holds = new Set<{ matches: Parameters<ApiProxy['hold']>[0]; resolve: (held: HeldRequest) => void }>();
   let connections = 0;
   const state = { down: false };
 
@@ -49,6 +60,13 @@ export async function startApiProxy(target: KubeConfig): Promise<ApiProxy> {
     seen.push({ kind, method: request.method ?? '', url });
     if (state.down) {
       request.socket.destroy();
+      return;
+    }
+    const method = request.method ?? '';
+    const hold = [...holds].find(({ matches }) => matches({ method, url }));
+    if (hold !== undefined) {
+      holds.delete(hold);
+      void buffer(request).then((body) => hold.resolve({ arrive: async () => await arrive(request, url, body) }));
       return;
     }
     const fault = scripts[kind].shift();
@@ -81,6 +99,14 @@ export async function startApiProxy(target: KubeConfig): Promise<ApiProxy> {
     request.pipe(onward);
   }
 
+  async function arrive({ method, headers }: IncomingMessage, url: URL, body: Buffer): Promise<number> {
+    const onward = httpsRequest(url, { method, headers: { ...headers, ...(upstream.headers as Record<string, string>), host: url.host }, ca: upstream.ca, agent: false });
+    onward.end(body);
+    const [answer] = (await once(onward, 'response')) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode ?? 0;
+  }
+
   const server = createServer(handle);
   server.on('connection', (socket) => {
     connections += 1;
@@ -102,6 +128,10 @@ export async function startApiProxy(target: KubeConfig): Promise<ApiProxy> {
     seen,
     connections: () => connections,
     script: (kind, ...faults) => scripts[kind].push(...faults),
+    hold: async (matches) =>
+      await new Promise((resolve) => {
+        holds.add({ matches, resolve });
+      }),
     cutAll,
     get down() {
       return state.down;
@@ -118,6 +148,7 @@ export async function startApiProxy(target: KubeConfig): Promise<ApiProxy> {
 }
 
 function kindOf(request: IncomingMessage, url: URL): ApiRequestKind {
+  if (request.method === 'DELETE') return 'deletion';
   if (request.method !== 'GET' || !url.pathname.endsWith('/pods')) return 'other';
   return url.searchParams.get('watch') === 'true' ? 'watch' : 'list';
 }

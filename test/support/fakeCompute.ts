@@ -3,7 +3,7 @@ import { podName } from '../../activities/compute/naming.ts';
 import type { Compute, DeletionOptions, PodListener, Registration } from '../../activities/ports.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
 import type { ServedPlace } from '../../core/domain/place.ts';
-import type { PodRequest, PodView, RunnerIdentity, StopReason } from '../../core/domain/pod.ts';
+import type { ClaimWriter, PodRequest, PodView, RunnerIdentity, StopReason } from '../../core/domain/pod.ts';
 
 /**
  * A compute in memory whose pods do what the test says. It stands in for a cluster only in tests of the workflow's own logic;
@@ -34,6 +34,8 @@ export class FakeCompute implements Compute {
   /** What {@link faults} finds in every request. */
   readonly unsound: string[] = [];
   readonly deletedClaims: string[] = [];
+  /** Who may still write to which claim. */
+  readonly writers = new Map<string, ClaimWriter>();
   /** What the next looks at a node tell; `ready` when there is nothing left. */
   readonly nodeStates: ('ready' | 'gone' | 'fenced' | 'unreachable')[] = [];
   /** By pod. */
@@ -45,6 +47,18 @@ export class FakeCompute implements Compute {
 
   async deleteClaims(_identity: RunnerIdentity, claims: readonly VolumeClaim[]): Promise<void> {
     this.deletedClaims.push(...claims.filter(({ claim }) => claim === undefined).map(({ name }) => name));
+  }
+
+  async fenceClaims(_identity: RunnerIdentity, claims: readonly VolumeClaim[], writer: ClaimWriter): Promise<void> {
+    for (const { claim, name } of claims) this.writers.set(claim ?? name, writer);
+  }
+
+  async claimWriters(_identity: RunnerIdentity, claims: readonly VolumeClaim[]): Promise<ClaimWriter[]> {
+    return claims.flatMap(({ claim, name }) => this.writers.get(claim ?? name) ?? []);
+  }
+
+  async releaseClaims(_identity: RunnerIdentity, claims: readonly VolumeClaim[]): Promise<void> {
+    for (const { claim, name } of claims) this.writers.delete(claim ?? name);
   }
 
   async nodeState(): Promise<'ready' | 'gone' | 'fenced' | 'unreachable'> {

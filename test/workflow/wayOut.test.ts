@@ -109,6 +109,23 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
+  test('a claim is not mounted by another life while the node of the one before may still write to it', async () => {
+    const volumeClaims = [{ name: 'cache', mountPath: '/cache', claim: 'slot-0' }];
+    await busyRunner({ volumeClaims });
+    ci.forget(runnerName);
+    compute.vanish(pod);
+    expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'deleted_externally' });
+    compute.nodeStates.push('unreachable', 'unreachable', 'fenced');
+    const next = await world.start({ volumeClaims });
+    await next.reaches('a wait for the node', ({ waitsFor }) => waitsFor?.includes('node-1') === true);
+    expect(compute.created).toHaveLength(1);
+    await next.pod();
+    expect({ asked: compute.nodeStates, writers: compute.writers.size }).toEqual({ asked: [], writers: 0 });
+    await next.handle.signal('cancel');
+    expect(await next.result()).toMatchObject({ outcome: 'aborted' });
+    expectNothingLeft({ compute, ci });
+  });
+
   test('ended while its credential is refused for good: pod and Secret go at once, its registration is handed on after the stated time', async () => {
     await busyRunner({ timeouts: { unregistration: '3s' } });
     ci.script.push({ method: 'remove', answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }), repeat: true });

@@ -3,6 +3,7 @@ import { sleep } from '@temporalio/workflow';
 import { defined } from '../../core/defined.ts';
 import { FAILURE_TYPES, type Found, type Provisioned } from '../../core/calls/index.ts';
 import { callUnless, ciCalls, clusterCalls, type Called } from '../calls.ts';
+import { awaitClaims } from './claims.ts';
 import { decideComingUp } from './onlineDecision.ts';
 import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
@@ -40,6 +41,9 @@ export async function comeUp(life: RunnerLife): Promise<Failure | undefined> {
 async function provision(life: RunnerLife): Promise<Failure | undefined> {
   const { spec } = life;
   const withinMs = spec.timeouts.provisioningMs;
+  const held = await awaitClaims(life);
+  if (held !== undefined) return { message: `The runner could not be provisioned: ${held} (tried for ${formatDuration(withinMs)})` };
+  if (life.cancel !== undefined) return undefined;
   let called: Called<Provisioned>;
   let names = 1;
   do {

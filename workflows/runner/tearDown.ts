@@ -6,6 +6,7 @@ import type { StopReason } from '../../core/domain/pod.ts';
 import { TERMINATION_OVERDUE_MS, isSpent } from '../../core/domain/podConditions.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 import { callUnless, clusterCalls, localTearDown, settle } from '../calls.ts';
+import { fenceClaims } from './claims.ts';
 import type { RunnerLife } from './life.ts';
 import { awaitPod, podRef, see } from './podWaits.ts';
 import type { StopMode } from './unregisterFacts.ts';
@@ -91,6 +92,11 @@ export function beginTearDown(life: RunnerLife): Promise<PodDeletion> {
 
 /** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
 export async function tearDown(life: RunnerLife): Promise<void> {
+  await seeGone(life);
+  await fenceClaims(life);
+}
+
+async function seeGone(life: RunnerLife): Promise<void> {
   const { runner, spec } = life;
   life.pass('TearingDown');
   tellRefusal(life);

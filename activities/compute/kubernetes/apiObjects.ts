@@ -74,6 +74,15 @@ export class ApiObjects {
     }
   }
 
+  /** Lays annotations over those there are; `null` takes one away. Absent: fine. @throws ComputeError */
+  async annotate(resource: Resource, namespace: string | undefined, name: string, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+    try {
+      await this.#api.call({ verb: 'patch', resource, path: this.pathOf(resource, namespace, name), body: { metadata: { annotations } } });
+    } catch (error) {
+      if (apiFailure(error)?.status !== 404) throw toComputeError(error, `annotate ${this.#describe(resource, namespace, name)}`);
+    }
+  }
+
   /** Absent: fine. @throws ComputeError */
   async delete(resource: Resource, namespace: string | undefined, name: string): Promise<void> {
     try {

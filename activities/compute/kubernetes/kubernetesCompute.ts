@@ -1,5 +1,5 @@
 /** Runners as pods: what the port asks for, put together from the parts beside this file. */
-import type { KubeConfig, V1Node, V1Secret } from '@kubernetes/client-node';
+import type { KubeConfig, V1Node, V1PersistentVolumeClaim, V1Secret } from '@kubernetes/client-node';
 import { podName } from '../naming.ts';
 import type { Compute, Logger } from '../../ports.ts';
 import { ApiObjects } from './apiObjects.ts';
@@ -14,7 +14,7 @@ import { nodeState } from './nodeState.ts';
 import { podLogTail } from './podLogTail.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
 import { registrationOf, registrationSecret } from './registrationSecret.ts';
-import { claimOf, persistentVolumeClaim } from './volumeClaims.ts';
+import { claimOf, persistentVolumeClaim, writerAnnotation, writersOf } from './volumeClaims.ts';
 
 export interface KubernetesComputeOptions extends ApiServerOptions {
   readonly kubeConfig: KubeConfig;
@@ -107,6 +107,20 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       for (const claim of claims) {
         if (claim.claim === undefined) await objects.delete('persistentvolumeclaims', namespace, claimOf(identity, claim));
       }
+    },
+
+    async fenceClaims(identity, claims, writer, namespace) {
+      for (const claim of claims) await objects.annotate('persistentvolumeclaims', namespace, claimOf(identity, claim), writerAnnotation(writer));
+    },
+
+    async claimWriters(identity, claims, namespace) {
+      const found = await Promise.all(claims.map(async (claim) => await objects.get<V1PersistentVolumeClaim>('persistentvolumeclaims', namespace, claimOf(identity, claim))));
+      return found.flatMap((claim) => (claim === undefined ? [] : writersOf(claim)));
+    },
+
+    async releaseClaims(identity, claims, { podUid }, namespace) {
+      const none = Object.fromEntries(Object.keys(writerAnnotation({ podUid, node: '' })).map((key) => [key, null]));
+      for (const claim of claims) await objects.annotate('persistentvolumeclaims', namespace, claimOf(identity, claim), none);
     },
 
     async nodeState(name) {

@@ -11,7 +11,7 @@ export const requiredPermissions = {
   pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
   'pods/log': ['get'],
   secrets: ['create', 'get', 'delete'],
-  persistentvolumeclaims: ['create', 'get', 'delete'],
+  persistentvolumeclaims: ['create', 'get', 'patch', 'delete'],
 } as const;
 
 /** To tell which cluster this is, see clusterId.ts. To read a namespace is a permission in that namespace. */

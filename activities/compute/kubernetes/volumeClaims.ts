@@ -4,7 +4,8 @@ import { defined } from '../../../core/defined.ts';
 import { claimName } from '../naming.ts';
 import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';
-import type { RunnerIdentity } from '../../../core/domain/pod.ts';
+import type { ClaimWriter, RunnerIdentity } from '../../../core/domain/pod.ts';
+import { RESERVED_METADATA_PREFIX } from '../../../core/domain/podTemplate.ts';
 
 /** Name of the object: the given one, or the life's own. */
 export function claimOf(identity: RunnerIdentity, request: VolumeClaim): string {
@@ -29,6 +30,19 @@ export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeC
       storageClassName: request.storageClass,
     }),
   };
+}
+
+/** On a claim, for each pod that may still write to it: its UID, and as the value its node. */
+const WRITER_PREFIX = `${RESERVED_METADATA_PREFIX}writer.`;
+
+/** The annotation that says so of this pod. */
+export function writerAnnotation({ podUid, node }: ClaimWriter): Record<string, string> {
+  return { [`${WRITER_PREFIX}${podUid}`]: node };
+}
+
+/** What {@link writerAnnotation} put there. */
+export function writersOf({ metadata }: V1PersistentVolumeClaim): ClaimWriter[] {
+  return Object.entries(metadata?.annotations ?? {}).flatMap(([key, node]) => (key.startsWith(WRITER_PREFIX) ? [{ podUid: key.slice(WRITER_PREFIX.length), node }] : []));
 }
 
 /** The volumes of a pod's claims. */

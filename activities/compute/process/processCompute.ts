@@ -85,7 +85,10 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
 
     deleteClaims: (identity, claims) => guard('delete the claims of', podName(identity), () => removeClaimFolders(folders, identity, claims)),
 
-    // One machine: what has ended here has ended.
+    // One machine: what has ended here has ended, and nobody is cut off.
+    fenceClaims: () => Promise.resolve(),
+    claimWriters: () => Promise.resolve([]),
+    releaseClaims: () => Promise.resolve(),
     nodeState: () => Promise.resolve('ready'),
 
     tailLog: ({ name }, maxBytes) => guard('read the log of', name, () => logTail(join(folders.pods, name, POD_FILE.output), maxBytes)),

@@ -35,13 +35,14 @@ class SealedCompute extends FakeCompute {
 const identity = { workflowId: 'w', firstRunId: 'r', attempt: 1 };
 const pod = { name: 'p', uid: 'u' };
 
-const CALLS: { readonly [A in 'provision' | 'findProvisioned' | 'awaitPod' | 'observePod' | 'tearDown' | 'awaitNodeReleased']: Omit<Parameters<HoldfastActivities[A]>[0], 'place'> } = {
+const CALLS: { readonly [A in 'provision' | 'findProvisioned' | 'awaitPod' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims']: Omit<Parameters<HoldfastActivities[A]>[0], 'place'> } = {
   provision: { runnerName: 'n', pod: { identity, labels: {}, terminationGracePeriodSeconds: 1 }, credentialsRetryMs: 1, dueWithinMs: 1 },
   findProvisioned: { identity, registered: false },
   awaitPod: { workflowId: 'w', pod, until: 'ended' },
   observePod: { workflowId: 'w', pod },
   tearDown: { identity, pod: { ref: pod }, secret: true },
-  awaitNodeReleased: { node: 'n' },
+  fenceClaims: { identity, claims: [], writer: { podUid: 'u', node: 'n' } },
+  awaitClaims: { identity, claims: [] },
 };
 
 describe('for a life of another place', () => {

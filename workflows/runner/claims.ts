@@ -1,0 +1,34 @@
+/** The fence around a life's claims: nobody mounts one while a runner that nobody saw end may still write to it, whichever life that was. */
+import { defined } from '../../core/defined.ts';
+import { callUnless, clusterCalls } from '../calls.ts';
+import type { RunnerLife } from './life.ts';
+
+/** A claim that is not free by then is told in the details, in ms. */
+const SOON_MS = 10_000;
+
+/** Waits until the claims are free. Interrupted by a cancel. @returns why they are not, when their time is out */
+export async function awaitClaims(life: RunnerLife): Promise<string | undefined> {
+  const { spec, runner } = life;
+  const { volumeClaims: claims, namespace } = spec.pod;
+  if (claims.length === 0) return undefined;
+  const input = { identity: runner.identity, claims, ...defined({ namespace }) };
+  let why: string | undefined;
+  for (const withinMs of [SOON_MS, spec.timeouts.provisioningMs]) {
+    const called = await callUnless(
+      () => life.cancel !== undefined,
+      async () => await clusterCalls({ summary: 'does anything still write to the claims?', withinMs }).awaitClaims(input),
+    );
+    if (called.kind !== 'failed') return undefined;
+    why = called.message;
+    life.waitFor(`claims: ${why}`, Date.now() + spec.timeouts.provisioningMs);
+  }
+  return why;
+}
+
+/** Fences the claims of a runner that is gone, and that nobody saw end: its node may be cut off, and go on. */
+export async function fenceClaims({ runner, spec }: RunnerLife): Promise<void> {
+  const { pod, identity } = runner;
+  const { volumeClaims: claims, namespace } = spec.pod;
+  if (pod?.node === undefined || pod.exit !== undefined || claims.length === 0) return;
+  await clusterCalls({ summary: 'fence the claims' }).fenceClaims({ identity, claims, writer: { node: pod.node, podUid: pod.uid }, ...defined({ namespace }) });
+}
