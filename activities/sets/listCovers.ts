@@ -1,10 +1,15 @@
-/** Which jobs the running sets are for, as their memos say. */
+/** Which jobs sets are for, as their memos say: known also while no worker answers. */
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { SET_COVER_MEMO, type SetCover } from '../../core/contract/index.ts';
 import { runningSets } from '../../core/domain/visibility.ts';
 
 const coverMemo = z.object({ labels: z.array(z.string()), scope: z.string(), scopeKind: z.enum(['organization', 'repository', 'enterprise']) });
+
+/** @returns `undefined` when the memo of a set's workflow does not say what it covers */
+export function coverOf(memo: Record<string, unknown> | undefined): SetCover | undefined {
+  return coverMemo.safeParse(memo?.[SET_COVER_MEMO]).data;
+}
 
 /**
  * The running sets of a task queue, by workflow id; `undefined`: the memo does not say what it covers.
@@ -13,7 +18,7 @@ const coverMemo = z.object({ labels: z.array(z.string()), scope: z.string(), sco
 export async function listCovers({ workflow }: Client, taskQueue: string, max = Infinity): Promise<Map<string, SetCover | undefined>> {
   const covers = new Map<string, SetCover | undefined>();
   for await (const { workflowId, memo } of workflow.list({ query: runningSets(taskQueue), pageSize: 1_000 })) {
-    covers.set(workflowId, coverMemo.safeParse(memo?.[SET_COVER_MEMO]).data);
+    covers.set(workflowId, coverOf(memo));
     if (covers.size === max) break;
   }
   return covers;

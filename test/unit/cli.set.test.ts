@@ -8,7 +8,8 @@ import { admitSets } from '../../worker/cli/setAdmission.ts';
 import { changeText, diffSets, startsRollout } from '../../worker/cli/setDiff.ts';
 import { readSetDocuments } from '../../worker/cli/setDocuments.ts';
 import { setLines } from '../../worker/cli/setGet.ts';
-import { coverOfMemo, setTable } from '../../worker/cli/setList.ts';
+import { coverOf } from '../../activities/sets/listCovers.ts';
+import { setTable } from '../../worker/cli/setList.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { CliProcess, runCli } from '../support/cli.ts';
 import { statusOf } from '../support/demandSets.ts';
@@ -189,13 +190,13 @@ mute   ?       ?       ?         ?     ?     ?        ?       ?        acme   2d
     );
   });
 
-  test.each<[Record<string, unknown> | undefined, object]>([
-    [undefined, {}],
-    [{ covers: 'x' }, {}],
-    [{ covers: { labels: ['a'], scope: 'acme', scopeKind: 'organization' } }, { labels: ['a'], scope: 'acme' }],
-    [{ covers: { labels: ['a'], scope: '' } }, { labels: ['a'] }],
+  test.each<[Record<string, unknown> | undefined, object | undefined]>([
+    [undefined, undefined],
+    [{ covers: 'x' }, undefined],
+    [{ covers: { labels: ['a'], scope: 'acme', scopeKind: 'organization' } }, { labels: ['a'], scope: 'acme', scopeKind: 'organization' }],
+    [{ covers: { labels: ['a'], scope: 'acme' } }, undefined],
   ])('what the memo %j says', (memo, expected) => {
-    expect(coverOfMemo(memo)).toEqual(expected);
+    expect(coverOf(memo)).toEqual(expected);
   });
 });
 

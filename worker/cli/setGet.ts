@@ -1,4 +1,5 @@
 /** `holdfast set get` */
+import { coverOf } from '../../activities/sets/listCovers.ts';
 import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { Output } from './output.ts';
@@ -6,7 +7,6 @@ import { pendingActivities, type PendingActivity } from './pendingActivities.ts'
 import type { Session } from './session.ts';
 import { askSet, describeSet, nameOf } from './setClient.ts';
 import { readSetEnd, type SetEnd } from './setEnd.ts';
-import { coverOfMemo } from './setList.ts';
 import { table } from './table.ts';
 import { formatAge } from './text.ts';
 
@@ -39,6 +39,7 @@ export async function getSet(session: Session, output: Output, name: string): Pr
 async function readSet(session: Session, nameOrId: string): Promise<SetDetails> {
   const { workflowId, runId, status, startTime, closeTime, memo, raw } = await describeSet(session, nameOrId);
   const ui = session.link(workflowId, runId);
+  const { labels, scope } = coverOf(memo) ?? {};
   const base = {
     id: workflowId,
     name: nameOf(workflowId),
@@ -46,9 +47,8 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     status: status.name,
     startedAt: startTime.toISOString(),
     ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
-    ...coverOfMemo(memo),
     pendingActivities: pendingActivities(raw),
-    ...defined({ ui }),
+    ...defined({ labels, scope, ui }),
   };
   if (status.name !== 'RUNNING') {
     const end = await readSetEnd(session, workflowId, runId);

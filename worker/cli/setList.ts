@@ -1,7 +1,7 @@
 /** `holdfast set list` */
 import pMap from 'p-map';
-import { z } from 'zod';
-import { SET_COVER_MEMO, RUNNER_SET_WORKFLOW, setStatusQuery, type RunnerSetStatus, type SetRunnerStatus } from '../../core/contract/index.ts';
+import { coverOf } from '../../activities/sets/listCovers.ts';
+import { RUNNER_SET_WORKFLOW, setStatusQuery, type RunnerSetStatus, type SetRunnerStatus } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
@@ -24,14 +24,6 @@ export interface SetRow extends Partial<Pick<RunnerSetStatus, 'generation' | 'de
 /** Status queries under way at once. */
 const AT_ONCE = 10;
 
-const cover = z.object({ labels: z.array(z.string()), scope: z.string() });
-
-/** The jobs that a set is for, as its memo says: known also while no worker answers. */
-export function coverOfMemo(memo: Record<string, unknown> | undefined): { labels?: string[]; scope?: string } {
-  const { data } = cover.safeParse(memo?.[SET_COVER_MEMO]);
-  return data === undefined ? {} : { labels: data.labels, ...(data.scope === '' ? {} : { scope: data.scope }) };
-}
-
 /** Lists the running sets of the namespace, by name. @throws CliError `unreachable`, `usage` */
 export async function listSets(session: Session, output: Output, limit: number): Promise<void> {
   const { rows, more } = await readSets(session, limit);
@@ -49,7 +41,8 @@ async function readSets(session: Session, limit: number): Promise<{ rows: SetRow
   const more = await session.call(async (client) => {
     for await (const { workflowId, runId, startTime, memo } of client.workflow.list({ query, pageSize: Math.min(limit + 1, 1_000) })) {
       if (found.length === limit) return true;
-      found.push({ id: workflowId, name: nameOf(workflowId), runId, startedAt: startTime.toISOString(), ...coverOfMemo(memo) });
+      const { labels, scope } = coverOf(memo) ?? {};
+      found.push({ id: workflowId, name: nameOf(workflowId), runId, startedAt: startTime.toISOString(), ...defined({ labels, scope }) });
     }
     return false;
   }, { timeoutMs: 60_000 });

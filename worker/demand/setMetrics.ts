@@ -5,7 +5,8 @@ import type { JobNews } from './webhookDelivery.ts';
 
 const runnersIn = (...states: SetRunnerStatus['state'][]) => ({ runners }: RunnerSetStatus): number => runners.filter(({ state }) => states.includes(state)).length;
 
-const GAUGES: readonly (readonly [name: string, help: string, value: (status: RunnerSetStatus) => number])[] = [
+/** Those in whose name is `_total` are counters, the others gauges. */
+const METRICS: readonly (readonly [name: string, help: string, value: (status: RunnerSetStatus) => number])[] = [
   ['holdfast_set_assigned_jobs', 'Jobs that the set has to serve: queued, or in progress', ({ jobs }) => jobs.queued + jobs.assigned],
   ['holdfast_set_queued_jobs', 'Jobs of the set that wait for a runner', ({ jobs }) => jobs.queued],
   ['holdfast_set_running_jobs', 'Jobs of the set that are in progress', ({ jobs }) => jobs.assigned],
@@ -18,8 +19,6 @@ const GAUGES: readonly (readonly [name: string, help: string, value: (status: Ru
   ['holdfast_set_busy_runners', 'Runners of the set that run a job', runnersIn('busy')],
   ['holdfast_set_draining_runners', 'Runners of the set that leave, after their job if they have one', runnersIn('draining')],
   ['holdfast_set_paused', '1 while the set starts no runner (paused, breaker, …), else 0', ({ paused }) => (paused === undefined ? 0 : 1)],
-];
-const TOTALS: typeof GAUGES = [
   ['holdfast_set_started_jobs_total', 'Jobs of the set that a runner began', ({ jobs }) => jobs.startedTotal],
   ['holdfast_set_completed_jobs_total', 'Jobs of the set that were completed', ({ jobs }) => jobs.completedTotal],
 ];
@@ -32,32 +31,18 @@ const EXECUTION_SECONDS = [1, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600,
  * @param statuses - never throws
  */
 export function registerSetMetrics(registry: Registry, statuses: () => Promise<readonly RunnerSetStatus[]>): void {
-  const labelNames = ['set', 'scope'] as const;
-  const registers = [registry];
-  for (const [name, help, value] of GAUGES) {
-    new Gauge({
+  for (const [name, help, value] of METRICS) {
+    const Metric = name.endsWith('_total') ? Counter : Gauge;
+    const metric: Gauge | Counter = new Metric({
       name,
       help,
-      labelNames,
-      registers,
-      async collect() {
-        const all = await statuses();
-        this.reset();
-        for (const status of all) this.set({ set: status.name, scope: status.scope }, value(status));
-      },
-    });
-  }
-  for (const [name, help, value] of TOTALS) {
-    new Counter({
-      name,
-      help,
-      labelNames,
-      registers,
+      labelNames: ['set', 'scope'],
+      registers: [registry],
       // The set does the counting, and goes on where it was when this process is another one.
-      async collect() {
+      collect: async () => {
         const all = await statuses();
-        this.reset();
-        for (const status of all) this.inc({ set: status.name, scope: status.scope }, value(status));
+        metric.reset();
+        for (const status of all) metric.inc({ set: status.name, scope: status.scope }, value(status));
       },
     });
   }

@@ -5,13 +5,13 @@
 import { verify } from '@octokit/webhooks-methods';
 import type { Client } from '@temporalio/client';
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { setWorkflowId } from '../../core/contract/index.ts';
 import { SparseLog } from '../sparseLog.ts';
 import type { CoveringSets } from './coveringSets.ts';
 import { DemandSignals } from './demandSignals.ts';
 import { findRunners, tellRunner } from './namedRunners.ts';
+import { OncePerKey } from './oncePerKey.ts';
 import { readDelivery, type JobNews } from './webhookDelivery.ts';
 
 export const WEBHOOK_PATH = '/webhooks/github';
@@ -96,7 +96,7 @@ class Receiver {
    * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
    * another replica has passed on is not known here: the sets bear repetitions.
    */
-  readonly #passed = new LRUCache<string, Promise<Answer>>({ max: REMEMBERED });
+  readonly #passed = new OncePerKey<Answer>(REMEMBERED, (answer) => answer === ACCEPTED);
   readonly #log = new SparseLog();
 
   constructor(options: WebhookOptions) {
@@ -124,18 +124,9 @@ class Receiver {
     if (read.kind === 'malformed') return NO_EVENT;
     // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
     const delivery = header(headers, 'x-github-delivery');
-    return delivery === '' ? await this.#pass(read.news, delivery) : await this.#passOnce(`${delivery} ${signature}`, async () => await this.#pass(read.news, delivery));
-  }
-
-  /** What was not accepted is forgotten, so that its repetition is tried. */
-  async #passOnce(key: string, pass: () => Promise<Answer>): Promise<Answer> {
-    const known = this.#passed.get(key);
-    if (known !== undefined) return (await known) === ACCEPTED ? REPEATED : await known;
-    const passing = pass();
-    this.#passed.set(key, passing);
-    const answer = await passing;
-    if (answer !== ACCEPTED && this.#passed.peek(key) === passing) this.#passed.delete(key);
-    return answer;
+    if (delivery === '') return await this.#pass(read.news, delivery);
+    const { result, repeated } = await this.#passed.do(`${delivery} ${signature}`, async () => await this.#pass(read.news, delivery));
+    return repeated && result === ACCEPTED ? REPEATED : result;
   }
 
   /** Never throws: that Temporal does not accept the event is an answer. */

@@ -136,7 +136,8 @@ export interface SetPlan {
   readonly withheld: number;
 }
 
-const ASKED_BEFORE = 'its set asked before, and it did not drain';
+/** To a runner that was asked before. */
+export const ASKED_BEFORE = 'its set asked before, and it did not drain';
 
 /**
  * The plan for this moment.

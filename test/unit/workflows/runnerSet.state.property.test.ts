@@ -1,6 +1,7 @@
 /** What a set decides, whatever happens to it in whatever order, in a model of its world. That it is carried out so: workflow/runnerSetRandom. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { ASKED_BEFORE } from '../../../workflows/runnerSet/plan.ts';
 import { SetModel } from '../../support/setModel.ts';
 
 type Touch = { kind: 'hold' | 'release' | 'online' | 'take' | 'finish' | 'lose' | 'fail'; which: number };
@@ -23,6 +24,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<Command>({ kind: 'pause' }, { kind: 'resume' }, { kind: 'resume' }, { kind: 'nothing' }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait'), ms: fc.integer({ min: 3_000, max: 900_000 }) }) as fc.Arbitrary<Command> },
 );
+
+/** Which words between the set and its runners are lost, of each kind by their indexes. */
+const some = fc.uniqueArray(fc.nat(20), { maxLength: 4 });
+const losses = fc.record({ start: some, drain: some, online: some, ended: some });
 
 /** Everything that the test may do to the world; the set reacts in {@link SetModel.step}. */
 function apply(model: SetModel, step: Command, fixed: boolean, history: { total: number }): void {
@@ -97,11 +102,11 @@ describe('a set under a random life', () => {
     { title: 'a fixed number of ephemeral runners', fixed: true, ephemeral: true },
     { title: 'a fixed number of static runners', fixed: true, ephemeral: false },
   ]) {
-    test(`${title}: no busy and no held runner is scaled down, the bounds hold, and it comes to rest where it should`, () => {
+    test(`${title}: no busy and no held runner is scaled down, the bounds hold, and it comes to rest where it should, whatever words are lost`, () => {
       fc.assert(
-        fc.property(fc.array(command, { minLength: 5, maxLength: 60 }), fc.boolean(), (commands, renews) => {
+        fc.property(fc.array(command, { minLength: 5, maxLength: 60 }), fc.boolean(), losses, (commands, renews, lost) => {
           const scale = fixed ? { replicas: 3 } : { minIdle: 1, max: 6 };
-          const model = new SetModel({ name: 'linux', template: { organization: 'acme', ephemeral }, ...scale });
+          const model = new SetModel({ name: 'linux', template: { organization: 'acme', ephemeral }, ...scale }, (word, index) => lost[word].includes(index));
           model.renews = renews;
           const history = { total: 0 };
           for (const step of commands) {
@@ -112,7 +117,7 @@ describe('a set under a random life', () => {
           }
           for (const drain of model.drains) {
             expect(drain.held).toBe(false);
-            if (drain.why === 'the template has changed') continue;
+            if (drain.why === 'the template has changed' || drain.why === ASKED_BEFORE) continue;
             expect(drain.phase).toBe('Idle');
             expect(drain.at).toBeGreaterThanOrEqual(drain.lastScaleUpAt + 600_000);
           }
