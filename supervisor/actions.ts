@@ -1,6 +1,7 @@
 import type { TimerName } from './events.ts';
 import type { ExitStatus } from './exitStatus.ts';
-import type { StopReason } from './stopReason.ts';
+import type { StopTo } from './plan.ts';
+import type { StopReason } from '../core/domain/pod.ts';
 
 /** What is written down about the end: into the marker, the termination message and the cleanup command's environment. */
 export interface Verdict {
@@ -10,6 +11,8 @@ export interface Verdict {
   readonly signal: NodeJS.Signals | null;
   /** Why it was being stopped; null: it ended by itself, or never started. */
   readonly reason: StopReason | null;
+  /** Why it could not be started. */
+  readonly error?: string;
 }
 
 /** What the lifecycle orders; done elsewhere, in the order given. */
@@ -21,8 +24,9 @@ export type SupervisorAction =
   | { readonly kind: 'stopTimers'; readonly except: readonly TimerName[] }
   /** Writes the reason where the command can read it. */
   | { readonly kind: 'tellReason'; readonly reason: StopReason }
-  /** To the command's whole process group; after a reason told before has been written. */
-  | { readonly kind: 'signalGroup'; readonly signal: NodeJS.Signals }
+  /** A stop's signal, to the command's whole process group or to the command alone; after a reason told before has been written. */
+  | { readonly kind: 'sendStop'; readonly signal: NodeJS.Signals; readonly to: StopTo }
+  /** To the command alone: no stop. */
   | { readonly kind: 'signalChild'; readonly signal: NodeJS.Signals }
   /** Ends in `groupEmpty`. */
   | { readonly kind: 'awaitGroup' }

@@ -56,7 +56,7 @@ export class CommandProcesses {
     for (const { pid } of this.alive()) send(pid, 'SIGKILL');
   }
 
-  /** Kills until nothing is alive. @returns the ids of those that would not die: another user's, or stuck in the kernel */
+  /** Kills until nothing is alive that can be killed. @returns the ids of those that would not die: another user's, or stuck in the kernel */
   async sweep(): Promise<number[]> {
     if (this.alive().length === 0) {
       await new Promise((resolve) => setImmediate(resolve)); // a child that was killed but is not reaped yet needs its turn
@@ -65,8 +65,9 @@ export class CommandProcesses {
     for (const endMs = performance.now() + KILL_MS; ; ) {
       this.killAll();
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-      const left = this.alive().map(({ pid }) => pid);
-      if (left.length === 0 || performance.now() > endMs) return left;
+      const left = this.alive();
+      // Waiting does not make another user's die.
+      if (performance.now() > endMs || !left.some(({ pid }) => send(pid, 0))) return this.alive().map(({ pid }) => pid);
     }
   }
 
@@ -80,8 +81,8 @@ export class CommandProcesses {
   }
 }
 
-/** Sends a signal; a process that has gone or is another user's is no error. @returns whether it was delivered to any */
-export function send(pid: number, signal: NodeJS.Signals): boolean {
+/** Sends a signal, or with 0 none; a process that has gone or is another user's is no error. @returns whether it was delivered, or could have been, to any */
+export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
   } catch (error) {

@@ -1,18 +1,14 @@
-const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
-const WHOLE = /^(?:\d+(?:\.\d+)?(?:h|ms|m|s))+$/;
-const PART = /(\d+(?:\.\d+)?)(h|ms|m|s)/g;
+import { parseDuration as durationMs } from '../core/domain/duration.ts';
 
 /**
- * Reads a duration as people and Go write it: `4h`, `30m`, `1h30m`, `1.5s`, `500ms`, `0`.
+ * Reads a duration as the rest of Holdfast does: `4h`, `30m`, `1h30m`, `1.5s`, `500ms`, `0`.
  * @returns ms, whole
  * @throws RangeError when the text is no duration
  */
 export function parseDuration(text: string): number {
-  if (text === '0') return 0;
-  if (!WHOLE.test(text)) throw new RangeError(`"${text}" is not a duration such as 30s, 10m or 1h30m`);
-  let ms = 0;
-  for (const [, amount, unit] of text.matchAll(PART)) ms += Number(amount) * (UNITS[unit ?? ''] ?? Number.NaN);
-  return Math.round(ms);
+  const ms = durationMs(text);
+  if (ms === undefined) throw new RangeError(`"${text}" is not a duration such as 30s, 10m or 1h30m`);
+  return ms;
 }
 
 /** Prints a duration as Go does (`4h0m0s`, `30m0s`, `15s`, `1.5s`, `100ms`, `0s`): tools that read Prow's log lines expect it. */

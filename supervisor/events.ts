@@ -1,10 +1,10 @@
 import type { ChildEnd } from './exitStatus.ts';
-import type { StopReason } from './stopReason.ts';
+import type { StopReason } from '../core/domain/pod.ts';
 
 /** Signals from outside that ask the command to end. */
 export type StoppingSignal = 'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGHUP';
 
-export type TimerName = 'timeout' | 'drain' | 'grace' | 'cleanup' | 'deadMan' | `signal${number}`;
+export type TimerName = 'timeout' | 'drain' | 'look' | 'grace' | 'cleanup' | 'deadMan' | `signal${number}`;
 
 /** Everything that can happen to the supervisor. */
 export type SupervisorEvent =
@@ -13,8 +13,10 @@ export type SupervisorEvent =
   /** Preparations or the start failed. */
   | { readonly kind: 'startFailed'; readonly message: string }
   | { readonly kind: 'spawned' }
-  /** `stated`: the reason somebody outside wrote down. `idle`: it is a CI runner, and known to have no job. */
-  | { readonly kind: 'stopSignal'; readonly signal: StoppingSignal; readonly stated?: StopReason; readonly idle: boolean }
+  /** The reason that somebody outside has written down; looked for before every other event. */
+  | { readonly kind: 'stated'; readonly reason: StopReason }
+  /** `idle`: it is a CI runner, and known to have no job. */
+  | { readonly kind: 'stopSignal'; readonly signal: StoppingSignal; readonly idle: boolean }
   /** A signal that is the command's own business (SIGUSR1, SIGUSR2, SIGWINCH). */
   | { readonly kind: 'otherSignal'; readonly signal: NodeJS.Signals }
   | { readonly kind: 'timer'; readonly name: TimerName }
@@ -24,7 +26,7 @@ export type SupervisorEvent =
   /** After the child's own end: no living process is left in its group. */
   | { readonly kind: 'groupEmpty' }
   /** Whatever was left of the command has been killed. */
-  | { readonly kind: 'swept'; readonly stated?: StopReason }
+  | { readonly kind: 'swept' }
   /** Marker and termination message are written, or cannot be. */
   | { readonly kind: 'recorded' }
   | { readonly kind: 'cleanupEnded' };

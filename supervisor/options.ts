@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
+import { parseStopSignals } from '../core/domain/stopSignals.ts';
 import { parseDuration } from './duration.ts';
-import type { OnTerm, Plan } from './plan.ts';
+import type { OnTerm, Plan, StopTo } from './plan.ts';
 import { SETTINGS, type Setting, type SettingName } from './settings.ts';
-import { parseStopSignals } from './stopSignals.ts';
 
 /** What to run, and how. Paths that are absent are not used. */
 export interface Options {
@@ -63,6 +63,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     drainTimeoutMs: read('drain-timeout', parseDuration) ?? 0,
     onTerm: read('on-term', oneOf<OnTerm>('drain', 'stop', 'checkpoint')) ?? 'stop',
     stopSignals: read('stop-signals', (value) => parseStopSignals(value, signalTimeoutMs)) ?? [],
+    stopTo: read('stop-to', oneOf<StopTo>('group', 'process')) ?? 'group',
     cleanup: cleanupCommand !== undefined,
   };
   const port = read('probe-port', wholeNumber(0, 65_535));

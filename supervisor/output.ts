@@ -15,6 +15,8 @@ export class Output {
   readonly #fd: number;
   readonly #pending: Pending;
   #last: Promise<void> = Promise.resolve();
+  #given = 0;
+  #written = 0;
 
   constructor(fd: number, pending: Pending) {
     this.#fd = fd;
@@ -23,8 +25,19 @@ export class Output {
 
   /** @returns when these bytes are written, or nobody reads them any more */
   write(bytes: Uint8Array): Promise<void> {
-    this.#last = this.#last.then(() => this.#writeAll(bytes));
+    this.#given++;
+    this.#last = this.#last.then(() => this.#writeAll(bytes)).then(() => void this.#written++);
     return this.#last;
+  }
+
+  /** How many times something was given to be written. */
+  get given(): number {
+    return this.#given;
+  }
+
+  /** Something of it is not written yet. */
+  get writing(): boolean {
+    return this.#written < this.#given;
   }
 
   /** When everything given so far is written. */

@@ -1,7 +1,10 @@
-import type { StopSignal } from './stopSignals.ts';
+import type { StopSignal } from '../core/domain/stopSignals.ts';
 
 /** What SIGTERM means: let the command finish first, stop it, or stop it so that a later attempt goes on from its saved state. */
 export type OnTerm = 'drain' | 'stop' | 'checkpoint';
+
+/** Who gets a stop's signals: the command's whole process group, or the command alone, which passes them on itself. */
+export type StopTo = 'group' | 'process';
 
 /** The budgets and policies of one supervised command: everything its lifecycle decides by. Times in ms. */
 export interface Plan {
@@ -16,6 +19,7 @@ export interface Plan {
   readonly onTerm: OnTerm;
   /** What a stop sends, in place of the one signal; empty: SIGINT at the timeout, and an outside signal as it was received. */
   readonly stopSignals: readonly StopSignal[];
+  readonly stopTo: StopTo;
   /** A command runs after the end. */
   readonly cleanup: boolean;
 }

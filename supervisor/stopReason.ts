@@ -1,6 +1,4 @@
-/** Why a running command is being stopped, as its environment, its marker and its cleanup command see it. */
-export const STOP_REASONS = ['timeout', 'cancelled', 'superseded', 'evicted', 'drained'] as const;
-export type StopReason = (typeof STOP_REASONS)[number];
+import { STOP_REASONS, type StopReason } from '../core/domain/pod.ts';
 
 /**
  * Reads what somebody outside wrote into the file that states the reason (a downward API volume with the pod's annotation, for

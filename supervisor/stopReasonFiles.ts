@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import type { Pending } from './pending.ts';
-import { parseStopReason, type StopReason } from './stopReason.ts';
+import { parseStopReason } from './stopReason.ts';
+import type { StopReason } from '../core/domain/pod.ts';
 import { within } from './within.ts';
 
 /** How long the command's signal waits for the file that tells it why, in ms. */
@@ -36,7 +37,8 @@ export class StopReasonFiles {
       await writeFile(`${this.forChild}.tmp`, `${reason}\n`);
       await rename(`${this.forChild}.tmp`, this.forChild);
     };
-    this.#told = this.#pending.track(write()).catch(failed);
+    // One after the other: a drain that is cut short tells twice, through the same temporary file.
+    this.#told = this.#told.then(() => this.#pending.track(write())).catch(failed);
   }
 
   /** When the reason told last is there to be read, or it takes too long. */

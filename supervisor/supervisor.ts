@@ -21,6 +21,7 @@ import { type Probes, serveProbes } from './probes.ts';
 import { StopReasonFiles } from './stopReasonFiles.ts';
 import { temporaryFolder } from './temporaryFolder.ts';
 import { Timers } from './timers.ts';
+import { untilQuiet } from './untilQuiet.ts';
 import { within } from './within.ts';
 
 /** Where the kubelet looks for a container's termination message. */
@@ -56,6 +57,7 @@ export class Supervisor {
   #output: Promise<void> = Promise.resolve();
   #startedAt: string | null = null;
   #endedAt: string | undefined;
+  #sweeping: Promise<number[]> | undefined;
   #immortal = '';
   /** A job was running when the stop's first signal was sent; undefined while none was. */
   #busyWhenSignalled: boolean | undefined;
@@ -68,9 +70,7 @@ export class Supervisor {
 
   /** A signal from outside. */
   stop(signal: StoppingSignal): void {
-    const stated = this.#reasons?.stated();
-    const idle = this.#options.mode === 'github' && !this.#job.state.busy;
-    this.#happened({ kind: 'stopSignal', signal, idle, ...(stated === undefined ? {} : { stated }) });
+    this.#happened({ kind: 'stopSignal', signal, idle: this.#options.mode === 'github' && !this.#job.state.busy });
   }
 
   passOn(signal: NodeJS.Signals): void {
@@ -132,10 +132,16 @@ export class Supervisor {
   }
 
   #happened(event: SupervisorEvent): void {
+    const reason = this.#reasons?.stated();
+    if (reason !== undefined) this.#step({ kind: 'stated', reason });
+    this.#step(event);
+    this.#probes?.changed();
+  }
+
+  #step(event: SupervisorEvent): void {
     const { state, actions } = step(this.#state, event, this.#options.plan);
     this.#state = state;
     for (const action of actions) this.#do(action);
-    this.#probes?.changed();
   }
 
   #do(action: SupervisorAction): void {
@@ -150,8 +156,8 @@ export class Supervisor {
         return this.#timers.stop(action.except);
       case 'tellReason':
         return this.#reasons?.tell(action.reason, (error) => this.#log('error', `Could not write the stop reason: ${(error as Error).message}`));
-      case 'signalGroup':
-        return this.#background(this.#signalGroup(action.signal));
+      case 'sendStop':
+        return this.#background(this.#sendStop(action));
       case 'signalChild':
         if (this.#processes.child !== undefined) send(this.#processes.child, action.signal);
         return;
@@ -186,12 +192,14 @@ export class Supervisor {
     if (stdout !== undefined) this.#output = this.#job.follow(stdout, this.#stdout);
   }
 
-  /** Its leader may be gone while the group lives; a group that is gone may have left its number to a stranger. */
-  async #signalGroup(signal: NodeJS.Signals): Promise<void> {
+  /** The group's leader may be gone while the group lives; what is gone may have left its number to a stranger. */
+  async #sendStop({ signal, to }: SupervisorAction & { kind: 'sendStop' }): Promise<void> {
     await this.#reasons?.told();
     this.#busyWhenSignalled ??= this.#job.state.busy;
     const { child } = this.#processes;
-    if (child !== undefined && (this.#state.end === undefined || this.#processes.groupAlive())) send(-child, signal);
+    if (child === undefined) return;
+    if (this.#state.end === undefined) send(to === 'group' ? -child : child, signal);
+    else if (to === 'group' && this.#processes.groupAlive()) send(-child, signal);
   }
 
   async #awaitGroup(): Promise<void> {
@@ -199,11 +207,12 @@ export class Supervisor {
   }
 
   async #sweep(): Promise<void> {
-    const left = (await this.#processes.sweep()).join(', ');
+    // One at a time: a sweep that is still under way when the next is ordered would kill the cleanup command.
+    this.#sweeping ??= this.#processes.sweep().finally(() => (this.#sweeping = undefined));
+    const left = (await this.#sweeping).join(', ');
     if (left !== '' && left !== this.#immortal) this.#log('error', `Could not kill processes ${left}`);
     this.#immortal = left;
-    const stated = this.#reasons?.stated();
-    this.#happened({ kind: 'swept', ...(stated === undefined ? {} : { stated }) });
+    this.#happened({ kind: 'swept' });
   }
 
   async #record(verdict: Verdict): Promise<void> {
@@ -237,7 +246,7 @@ export class Supervisor {
     this.#over.abort();
     this.#probes?.release();
     if (this.#options.plan.cleanup) await this.#processes.sweep();
-    await this.#output;
+    await untilQuiet(this.#output, this.#stdout);
     await Promise.all([this.#stdout.flushed(), this.#stderr.flushed()]);
     await this.#tidy();
     // A look at a file, say, that is just being taken: leaving under it would cost the status.
@@ -247,10 +256,9 @@ export class Supervisor {
 
   async #abandon({ status, unrecorded }: SupervisorAction & { kind: 'abandon' }): Promise<void> {
     this.#over.abort();
+    if (unrecorded !== undefined && !this.#pending.any) await within(LAST_MOMENT_MS, this.#record(unrecorded));
     this.#processes.killAll();
-    const record = unrecorded === undefined || this.#pending.any ? Promise.resolve() : this.#record(unrecorded);
-    const all = Promise.all([record.then(() => this.#tidy()), this.#stderr.flushed()]).then(() => this.#pending.settled());
-    await within(LAST_MOMENT_MS, all);
+    await within(LAST_MOMENT_MS, Promise.all([this.#tidy(), this.#stderr.flushed()]).then(() => this.#pending.settled()));
     leave(status, this.#pending);
   }
 

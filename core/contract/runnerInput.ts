@@ -33,6 +33,8 @@ export const STOP_TIMEOUTS = {
   signalTimeout: '10s',
   /** On top: for the records and the cleanup command. @default "5s" */
   cleanupTimeout: '5s',
+  /** In place of these two, of a plain command: the grace of a step, from which both follow (docs/supervisor.md). @default none */
+  gracePeriod: undefined,
 } as const;
 
 /** Pace of a runner's re-checks, with the defaults that are right for production. */
@@ -120,7 +122,14 @@ export interface StopInput extends Durations<typeof STOP_TIMEOUTS> {
   cleanupCommand?: string[];
   /** Instead of the one signal received, a sequence: `SIGINT,SIGTERM@5s`, counted from the stop's start. */
   signals?: string;
+  /**
+   * Who gets a stop's signals: the command's whole process `group`, or the command's `process` alone, whose own trap may pass them on. At the
+   * end of the grace SIGKILL is for all. @default "process" with `gracePeriod`, else "group"
+   */
+  to?: StopTo;
 }
+
+export type StopTo = 'process' | 'group';
 
 export type SupervisorMode = 'inject' | 'image' | 'none';
 /** `drain`: the job may finish within `stop.drainTimeout`; `stop`: signal, grace, kill; `checkpoint`: as stop, and the next attempt goes on. */

@@ -8,8 +8,9 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 /** Longer is a mistake, and a date that far away would not be one (a JavaScript date ends in the year 275760). */
 const MAX_MS = 10 * 365 * 24 * 3_600_000;
 
-/** Milliseconds of a duration string, or `undefined` when it is none or longer than ten years. */
+/** Milliseconds of a duration string (`0` needs no unit), or `undefined` when it is none or longer than ten years. */
 export function parseDuration(text: string): number | undefined {
+  if (text === '0') return 0;
   if (!DURATION.test(text)) return undefined;
   let total = 0;
   for (const [, amount, unit] of text.matchAll(PART)) total += Number(amount) * (UNIT_MS[unit ?? ''] ?? Number.NaN);

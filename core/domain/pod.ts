@@ -1,5 +1,5 @@
 /** Pods as the workflows and activities see them: what is asked for, and what is seen. Plain data, the same for every compute. */
-import type { VolumeClaim } from '../contract/index.ts';
+import type { StopTo, VolumeClaim } from '../contract/index.ts';
 
 /**
  * Identity of one runner of one life: everything that is created for it is named from a hash of these three,
@@ -45,6 +45,8 @@ export interface Supervision {
   readonly cleanupTimeoutMs: number;
   /** A sequence in place of the one signal. */
   readonly signals?: string;
+  /** Who gets a stop's signals. */
+  readonly stopTo: StopTo;
   readonly cleanupCommand?: readonly string[];
   /** How long a plain command may run. Absent: the supervisor keeps no timeout. */
   readonly timeoutMs?: number;
@@ -116,6 +118,7 @@ export interface PodView extends PodRef {
 }
 
 export interface PodExit {
+  /** As the supervisor recorded it, else as the kubelet saw it: whatever befell the container after the record was not the command's doing. */
   readonly code: number;
   readonly oomKilled: boolean;
   /** ISO 8601. */

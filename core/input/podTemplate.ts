@@ -39,8 +39,20 @@ function specErrors(spec: Readonly<Record<string, unknown>>): string[] {
   return errors;
 }
 
+/** Fields of the runner container's lifecycle that would spend its grace, or change its signal, behind the supervisor's back. */
+const RESERVED_LIFECYCLE: Readonly<Record<string, string>> = {
+  preStop: 'its time is taken out of the pod\'s grace before anybody is told to stop; set stop.cleanupCommand instead, or let the command handle its signal',
+  stopSignal: 'what SIGTERM means is said by onTerm, and what the command gets by stop.signals; set those instead',
+};
+
 function runnerErrors(path: string, runner: Readonly<Record<string, unknown>>): string[] {
   const errors: string[] = [];
+  const lifecycle = isObject(runner['lifecycle']) ? runner['lifecycle'] : {};
+  for (const [field, instead] of Object.entries(RESERVED_LIFECYCLE)) {
+    if (lifecycle[field] !== undefined) errors.push(`${path}.lifecycle.${field}: ${instead}`);
+  }
+  const message = runner['terminationMessagePath'];
+  if (typeof message === 'string' && isReservedPath(message)) errors.push(`${path}.terminationMessagePath: ${message} is in a folder of Holdfast's own; choose another, or remove it`);
   const env = named(runner, 'env', errors, `${path}.`);
   errors.push(...duplicates(env, 'variable'));
   for (const { name, path: at } of env) {

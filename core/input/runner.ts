@@ -10,8 +10,9 @@ import { milliseconds, parseDuration, type Milliseconds } from '../domain/durati
 import type { PodRequest, Supervision } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
 import { credentialName, DEFAULT_CREDENTIAL, durationFields, scopeFields, toErrors, toScope, word, type FieldsOf, type Parsed } from './fields.ts';
+import { graceLedger, type GraceLedger } from './graceLedger.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
-import { timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
+import { LONGEST_JOB_TIMEOUT, timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
 
 /** A validated runner, with every default filled in. */
 export interface RunnerSpec {
@@ -42,8 +43,8 @@ export interface RunnerAdmission {
   readonly workflowId?: string;
   /** See {@link RunnerSpec.nameHash}. @default "" */
   readonly nameHash?: string;
-  /** Timeouts that the worker's config sets for scopes. @default none */
-  readonly policy?: TimeoutPolicy | undefined;
+  /** Timeouts that the worker's config sets for scopes; `elsewhere`: they are not known here, and what depends on them is left to the worker. @default none */
+  readonly policy?: TimeoutPolicy | 'elsewhere' | undefined;
 }
 
 // GitHub label names end at 256; control characters never make sense.
@@ -51,7 +52,7 @@ const label = z.string().regex(/^[^\s,\p{Cc}][^,\p{Cc}]{0,255}$/u, 'must be 1 to
 const env = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of an environment variable'), z.string());
 const metadata = z.record(z.string(), z.string());
 const dnsLabel = (what: string) => z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, `must be ${what}: lower-case letters, digits and "-", at most 63`);
-const words = z.array(z.string()).min(1);
+const words = z.array(z.string()).min(1).refine(([first]) => first !== '', 'must begin with the program to run, which is empty');
 
 const volumeClaim = z.strictObject({
   name: dnsLabel('a volume name').max(40, 'must be at most 40 characters'),
@@ -64,7 +65,8 @@ const volumeClaim = z.strictObject({
 
 const stop = z.strictObject({
   ...durationFields(STOP_TIMEOUTS),
-  signals: z.string().regex(/^SIG[A-Z0-9]+(,SIG[A-Z0-9]+@\w+)*$/, 'is not a sequence of signals; write for example "SIGINT,SIGTERM@5s"').exactOptional(),
+  signals: z.string().exactOptional(),
+  to: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional(),
   cleanupCommand: words.exactOptional(),
 });
 
@@ -99,22 +101,24 @@ export function parseRunnerInput(raw: unknown, admission: RunnerAdmission = {}):
   if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
   const input: RunnerInput = parsed.data;
   const scope = input.ciServer === 'none' ? undefined : toScope(input);
-  const { jobTimeoutCap = RUNNER_TIMEOUTS.jobTimeout, ...byScope } = timeoutsFor(admission.policy ?? {}, scope);
-  const errors = runnerErrors(input, jobTimeoutCap);
-  return errors.length > 0 ? { ok: false, errors } : { ok: true, spec: toSpec(input, scope, { ...byScope, jobTimeoutCap }, admission) };
+  const { policy = {} } = admission;
+  const byScope = policy === 'elsewhere' ? { jobTimeoutCap: LONGEST_JOB_TIMEOUT } : { jobTimeoutCap: RUNNER_TIMEOUTS.jobTimeout, ...timeoutsFor(policy, scope) };
+  const grace = graceLedger(input.stop ?? {}, byScope);
+  const isGraceKnown = policy !== 'elsewhere' || input.stop?.signalTimeout !== undefined || input.stop?.gracePeriod !== undefined;
+  const errors = runnerErrors(input, { jobTimeoutCap: byScope.jobTimeoutCap, signalTimeoutMs: isGraceKnown ? grace.signalTimeoutMs : Number.MAX_SAFE_INTEGER });
+  return errors.length > 0 ? { ok: false, errors } : { ok: true, spec: toSpec(input, scope, byScope, grace, admission) };
 }
 
-function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTimeouts & { jobTimeoutCap: string }, { workflowId = '', nameHash = '' }: RunnerAdmission): RunnerSpec {
+function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTimeouts & { jobTimeoutCap: string }, { podSeconds, ...grace }: GraceLedger, { workflowId = '', nameHash = '' }: RunnerAdmission): RunnerSpec {
   const { credential = DEFAULT_CREDENTIAL, runnerGroupId = 1, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', set } = input;
-  const { signalTimeout, cleanupTimeout, jobTimeoutCap, ...timeoutsOfScope } = byScope;
+  const { signalTimeout: _signal, cleanupTimeout: _cleanup, jobTimeoutCap, ...timeoutsOfScope } = byScope;
   const asked = milliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
   const timeouts = { ...asked, jobTimeoutMs: Math.min(asked.jobTimeoutMs, parseDuration(jobTimeoutCap) ?? Number.NaN) };
-  const { signals, cleanupCommand, ...stopTimeouts } = input.stop ?? {};
-  const grace = { drainTimeoutMs: 0, ...milliseconds({ ...STOP_TIMEOUTS, ...defined({ signalTimeout, cleanupTimeout }), ...stopTimeouts }) };
-  const graceMs = grace.drainTimeoutMs + grace.signalTimeoutMs + grace.cleanupTimeoutMs;
+  const { signals, cleanupCommand, gracePeriod, to = gracePeriod === undefined ? 'group' : 'process' } = input.stop ?? {};
   const supervision: Supervision = {
     ...defined({ mode: input.supervisor, signals, cleanupCommand }),
     ...grace,
+    stopTo: to,
     watches: scope === undefined ? 'command' : 'github',
     oneJob: ephemeral,
     onTerm: input.onTerm ?? 'stop',
@@ -137,19 +141,15 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
     pod: {
       ...defined({ namespace, image, command, args, env: environment, template }),
       labels: set === undefined ? {} : { [SET_LABEL]: set },
-      terminationGracePeriodSeconds: Math.max(LEAST_GRACE_SECONDS, Math.ceil(graceMs / 1_000) + MARGIN_SECONDS),
+      terminationGracePeriodSeconds: podSeconds,
       supervision,
       volumeClaims,
     },
     timeouts,
     intervals: milliseconds({ ...RUNNER_INTERVALS, ...input.intervals }),
-    warnings: runnerWarnings(input, graceMs),
+    warnings: runnerWarnings(input, grace.drainTimeoutMs + grace.signalTimeoutMs + grace.cleanupTimeoutMs),
   };
 }
-
-/** Between the end of the supervisor's budget and the kubelet's SIGKILL. */
-const MARGIN_SECONDS = 5;
-const LEAST_GRACE_SECONDS = 30;
 
 function nameFromWorkflowId(workflowId: string): string {
   const cleaned = workflowId.replace(/^runner-/, '').replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+/, '').slice(0, 50);

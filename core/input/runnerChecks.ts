@@ -1,7 +1,9 @@
 /** What the fields of a runner's input mean together: combinations that cannot work, and those that will disappoint. Pure. */
 import type { RunnerInput } from '../contract/index.ts';
+import { defined } from '../defined.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
 import { STATE_CLAIM } from '../domain/pod.ts';
+import { parseStopSignals } from '../domain/stopSignals.ts';
 import { isReservedEnv, isReservedPath, RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import { scopeErrors, type InputError } from './fields.ts';
 import { podTemplateErrors } from './podTemplate.ts';
@@ -9,12 +11,22 @@ import { podTemplateErrors } from './podTemplate.ts';
 type Fields = readonly (keyof RunnerInput)[];
 const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroupId', 'labels'];
 
-/** Everything that cannot work, at once. @param cap - the longest job timeout of the runner's scope, as a duration string */
-export function runnerErrors(input: RunnerInput, cap: string): InputError[] {
+/** What of the runner's scope its fields are checked against. */
+export interface RunnerLimits {
+  /** The longest job timeout, a duration string. */
+  readonly jobTimeoutCap: string;
+  /** The grace of its stop, from its first signal on. */
+  readonly signalTimeoutMs: number;
+}
+
+/** Everything that cannot work, at once. */
+export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutMs }: RunnerLimits): InputError[] {
   return [
     ...(input.ciServer === 'none' ? plainCommandErrors(input) : scopeErrors(input)),
-    ...timeoutErrors(input, cap),
+    ...timeoutErrors(input, jobTimeoutCap),
     ...stopErrors(input),
+    ...gracePeriodErrors(input),
+    ...signalErrors(input, signalTimeoutMs),
     ...evictionErrors(input),
     ...claimErrors(input),
     ...Object.keys(input.env ?? {}).filter(isReservedEnv).map((name) => ({ field: `env.${name}`, message: 'is set by Holdfast; remove it' })),
@@ -44,9 +56,29 @@ function stopErrors({ onTerm, stop = {}, supervisor }: RunnerInput): InputError[
   const needing = [
     ...(onTerm === undefined || onTerm === 'stop' ? [] : ['onTerm']),
     ...(stop.signals === undefined ? [] : ['stop.signals']),
+    ...(stop.to === undefined ? [] : ['stop.to']),
     ...(stop.cleanupCommand === undefined ? [] : ['stop.cleanupCommand']),
   ];
   return [...errors, ...needing.map((field) => ({ field, message: 'needs the supervisor: remove it, or supervisor "none"' }))];
+}
+
+function gracePeriodErrors({ ciServer, stop = {} }: RunnerInput): InputError[] {
+  const { gracePeriod, signalTimeout, cleanupTimeout } = stop;
+  if (gracePeriod === undefined) return [];
+  const field = 'stop.gracePeriod';
+  if (ciServer !== 'none') return [{ field, message: 'is for plain commands (ciServer "none"): give stop.signalTimeout and stop.cleanupTimeout instead' }];
+  return Object.keys(defined({ signalTimeout, cleanupTimeout })).map((other) => ({ field, message: `and stop.${other} exclude each other: gracePeriod sets both signalTimeout and cleanupTimeout; remove one of the two` }));
+}
+
+function signalErrors({ stop = {} }: RunnerInput, signalTimeoutMs: number): InputError[] {
+  if (stop.signals === undefined) return [];
+  try {
+    parseStopSignals(stop.signals, signalTimeoutMs);
+    return [];
+  } catch (error) {
+    if (error instanceof RangeError) return [{ field: 'stop.signals', message: error.message }];
+    throw error;
+  }
 }
 
 function evictionErrors({ ciServer, onTerm, onEviction, volumeClaims = [] }: RunnerInput): InputError[] {

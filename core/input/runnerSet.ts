@@ -8,8 +8,7 @@ import { toBounds, type ScaleBounds } from '../domain/scale.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../domain/setRunnerNames.ts';
 import { needsSlots } from '../domain/slots.ts';
 import { duration, durationFields, durationOrNone, toErrors, type FieldsOf, type InputError, type Parsed } from './fields.ts';
-import { parseRunnerInput, type RunnerSpec } from './runner.ts';
-import type { TimeoutPolicy } from './timeoutPolicy.ts';
+import { parseRunnerInput, type RunnerAdmission, type RunnerSpec } from './runner.ts';
 
 /** A validated set, with every default filled in. A delay of 0: not at all. */
 export interface SetSpec extends Milliseconds<typeof SET_DELAYS>, Milliseconds<typeof SET_INTERVALS> {
@@ -70,8 +69,8 @@ export type CheckSchedule = (schedule: { readonly cron: string; readonly timeZon
 export interface SetAdmission {
   readonly hash: (template: unknown) => string;
   readonly checkSchedule: CheckSchedule;
-  /** Timeouts that the worker's config sets for scopes. @default none */
-  readonly policy?: TimeoutPolicy | undefined;
+  /** As of a runner's admission. @default none */
+  readonly policy?: RunnerAdmission['policy'];
 }
 
 /** Every error is reported at once; those of the template under `template`. */

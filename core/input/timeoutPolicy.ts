@@ -17,6 +17,9 @@ export interface TimeoutPolicy {
   scopes?: Record<string, ScopeTimeouts>;
 }
 
+/** As long as a duration may be. */
+export const LONGEST_JOB_TIMEOUT = '3650d';
+
 const { podUnscheduled, podPending, registration, jobTimeout } = durationFields(RUNNER_TIMEOUTS);
 const { signalTimeout, cleanupTimeout } = durationFields(STOP_TIMEOUTS);
 const scopeTimeouts = z.strictObject({ podUnscheduled, podPending, registration, jobTimeout, jobTimeoutCap: duration.exactOptional(), signalTimeout, cleanupTimeout } satisfies FieldsOf<ScopeTimeouts>);

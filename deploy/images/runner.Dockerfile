@@ -10,6 +10,7 @@ RUN npm ci
 FROM packages AS supervisor
 # tini-static comes with tini; strip makes Node smaller.
 RUN apt-get update && apt-get install --yes --no-install-recommends binutils tini && rm -rf /var/lib/apt/lists/*
+COPY core core
 COPY supervisor supervisor
 COPY deploy/images deploy/images
 RUN npm run build:supervisor-folder -- /opt/holdfast

@@ -5,7 +5,7 @@ import { startKubernetesHarness, type KubernetesHarness } from '../support/kuber
 import { describeWithLab } from '../support/lab.ts';
 import type { PodRequest, Supervision } from '../../core/domain/pod.ts';
 
-const SUPERVISION: Supervision = { watches: 'command', oneJob: true, onTerm: 'checkpoint', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 600_000 };
+const SUPERVISION: Supervision = { watches: 'command', oneJob: true, onTerm: 'checkpoint', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 600_000 };
 
 await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernetes: true }, (lab) => {
   let harness: KubernetesHarness;

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { census, gracefully, interrupted, notExited, STOPPED_CHILDREN, strangers, swallowed, TICK, timedOut } from '../support/stoppedChildren.ts';
+import { census, FORWARDS, gracefully, interrupted, notExited, STOPPED_CHILDREN, strangers, swallowed, TICK, timedOut } from '../support/stoppedChildren.ts';
 import { supervisorBundle, PLACEMENTS, type Placement, SupervisedProcess } from '../support/supervisedProcess.ts';
 
 const bundle = await supervisorBundle();
@@ -113,6 +113,30 @@ describe('how it is stopped', () => {
     supervised.signal('SIGTERM');
     expect(await supervised.status()).toBe(6);
     expect(supervised.stdout.toString()).toMatch(/got-int\n[^]*got-term\n/);
+  });
+});
+
+describe('who gets the signal', () => {
+  test.each([
+    ['process', 'child got term=0 usr1=1'],
+    ['group', 'child got term=1 usr1=1'],
+  ])('%s', async (to, prints) => {
+    const { supervised, marker } = start(placement, FORWARDS, ['--stop-to', to, '--signal-timeout', '30s']);
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(5);
+    expect(supervised.stdout.toString()).toContain(prints);
+    expect(marker()).toMatchObject({ exitCode: 5, signal: null, reason: 'cancelled' });
+  });
+
+  test('process: at the end of the grace everything is killed, also what was never told', async () => {
+    const { supervised, marker } = start(placement, `trap "exit 4" TERM; sh -c 'trap "" INT TERM; echo up; sleep 77; :' & ${TICK}`, ['--stop-to', 'process']);
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(4);
+    expect(supervised.errors).toEqual([interrupted('terminated'), NOT]);
+    expect(marker()).toMatchObject({ exitCode: 4, signal: null, reason: 'cancelled' });
+    expect(supervised.leftovers()).toEqual([]);
   });
 });
 

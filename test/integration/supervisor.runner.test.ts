@@ -1,6 +1,6 @@
 /** GitHub's runner under the supervisor: its output, its job hooks, and what the kubelet's probes see of it. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { once } from 'node:events';
@@ -188,9 +188,12 @@ describe('probes', () => {
 
   test('a port that is taken: it does not start', async () => {
     const { port } = await runner();
-    const second = start(['--probe-port', String(port), '--probe-host', '127.0.0.1', '--', 'true']);
+    const marker = join(mkdtempSync(join(bundle.folder, 'taken-')), 'marker');
+    const second = start(['--probe-port', String(port), '--probe-host', '127.0.0.1', '--marker', marker, '--', 'true']);
     expect(await second.status()).toBe(127);
     expect(second.errors[0]).toMatch(/^Could not start the process: listen EADDRINUSE/);
+    // By this a worker knows that another port is all it takes.
+    expect(JSON.parse(readFileSync(marker, 'utf8'))).toMatchObject({ exitCode: 127, startedAt: null, error: expect.stringMatching(/^listen EADDRINUSE/) });
   });
 });
 
@@ -207,6 +210,35 @@ describe('output', () => {
     await supervised.closed;
     expect(supervised.stdout.length).toBe(bytes.length + 4);
     expect(supervised.stdout.equals(Buffer.concat([bytes, Buffer.from('last')]))).toBe(true);
+  });
+
+  test('nor does one that holds it and cannot be found', async () => {
+    // It has a session of its own, no mark in its environment, and its parent is gone; and without tini nobody of ours adopts it.
+    const supervised = start(['--mode', 'github', '--cleanup-timeout', '5s', '--', 'sh', '-c', '(setsid env -i sleep 77 & echo "left $!")']).reading();
+    expect(await supervised.status()).toBe(0);
+    expect(supervised.logs).toEqual([]);
+    const left = Number(/left (\d+)/.exec(supervised.stdout.toString())?.[1]);
+    process.kill(left, 'SIGKILL');
+  });
+
+  // A program that is root's whoever starts it takes root to make.
+  (process.getuid?.() === 0 ? test : test.skip)('nor does root\'s, whom the supervisor may not kill', async () => {
+    const folder = mkdtempSync(join(bundle.folder, 'root-'));
+    for (const each of [bundle.folder, folder]) chmodSync(each, 0o777);
+    const sudo = join(folder, 'sudo');
+    copyFileSync('/usr/bin/perl', sudo);
+    chmodSync(sudo, 0o4755);
+    const script = `${sudo} -e '%ENV = (); $< = $> = 0; $| = 1; print "root $$\\n"; exec "/bin/sleep", "77"' & read -r line`;
+    const supervised = new SupervisedProcess(bundle.file, 'bare', ['--mode', 'github', '--run-dir', folder, '--cleanup-timeout', '5s', '--marker', join(folder, 'marker'), '--', 'sh', '-c', script], {}, { uid: 65_534, gid: 65_534 }).reading();
+    running.push(supervised);
+    await supervised.printed('root ');
+    const root = Number(/root (\d+)/.exec(supervised.stdout.toString())?.[1]);
+    supervised.process.stdin?.write('end\n');
+    expect(await supervised.status()).toBe(0);
+    await supervised.logged('Could not kill processes');
+    expect(supervised.errors).toEqual([`Could not kill processes ${root}`]);
+    expect(JSON.parse(readFileSync(join(folder, 'marker'), 'utf8'))).toMatchObject({ exitCode: 0, reason: null });
+    process.kill(root, 'SIGKILL');
   });
 
   test('a job that goes on holding the pipe does not hold up the end', async () => {

@@ -4,6 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { Pending } from '../../supervisor/pending.ts';
+import { StopReasonFiles } from '../../supervisor/stopReasonFiles.ts';
 import { readName, readProcess } from '../../supervisor/processTable.ts';
 import { childrenOf, handles, PLACEMENTS, SupervisedProcess, supervisorBundle } from '../support/supervisedProcess.ts';
 import { until } from '../support/until.ts';
@@ -83,12 +85,47 @@ describe('the reason', () => {
     expect(readFileSync(join(dir, 'state/step'), 'utf8')).toBe('7\n');
   });
 
+  test('two of them told at once: the command reads the last, whole', async () => {
+    for (let round = 0; round < 50; round++) {
+      const failures: unknown[] = [];
+      const files = new StopReasonFiles(join(folder(), 'reason'), undefined, new Pending());
+      files.tell('drained', (error) => failures.push(error));
+      files.tell('cancelled', (error) => failures.push(error));
+      await files.told();
+      expect([readFileSync(files.forChild, 'utf8'), failures]).toEqual(['cancelled\n', []]);
+    }
+  });
+
   test('the termination message says the same as the marker', async () => {
     const dir = folder();
     writeFileSync(join(dir, 'message'), '');
     const supervised = run(['--termination-log', join(dir, 'message'), '--marker', join(dir, 'marker'), '--', 'sh', '-c', 'exit 9']);
     expect(await supervised.status()).toBe(9);
     expect(readFileSync(join(dir, 'message'), 'utf8')).toBe(readFileSync(join(dir, 'marker'), 'utf8'));
+  });
+});
+
+describe('the end is recorded', () => {
+  test('before anything that it left behind is killed', async () => {
+    const dir = folder();
+    const [message, path] = [join(dir, 'message'), join(dir, 'marker')];
+    // Until somebody reads it, the termination message is not written.
+    expect(spawnSync('mkfifo', [message]).status).toBe(0);
+    const supervised = run(['--cleanup-timeout', '30s', '--termination-log', message, '--marker', path, '--', 'sh', '-c', 'sleep 77 & echo "left $!"; exit 3']).reading();
+    await until('the end is recorded', () => existsSync(path));
+    await supervised.printed('left');
+    const left = Number(/left (\d+)/.exec(supervised.stdout.toString())?.[1]);
+    expect(readProcess(left)?.zombie).toBe(false);
+    expect(JSON.parse(readFileSync(message, 'utf8'))).toMatchObject({ exitCode: 3, reason: null });
+    expect(await supervised.status()).toBe(3);
+    expect(supervised.leftovers()).toEqual([]);
+  });
+
+  test('also why it could not start', async () => {
+    const path = join(folder(), 'marker');
+    const supervised = run(['--marker', path, '--', '/no/such/program']);
+    expect(await supervised.status()).toBe(127);
+    expect(marker(path)).toMatchObject({ exitCode: 127, startedAt: null, error: 'spawn /no/such/program ENOENT' });
   });
 });
 
@@ -105,6 +142,21 @@ describe('drain', () => {
     expect(supervised.stdout.toString()).toBe('up\nfinished\n');
     expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated', 'Entrypoint received interrupt: terminated (already draining)']);
   });
+
+  test.each([['superseded', 0], ['cancelled', 10_000]] as const)('cut short: %s is stated only %d ms after the signal', async (reason, lateMs) => {
+    const dir = folder();
+    const stated = join(dir, 'stated');
+    const supervised = run(['--on-term', 'drain', '--drain-timeout', '1h', '--stop-reason-from', stated, '--marker', join(dir, 'marker'), '--', 'sh', '-c', `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 6' TERM; echo up; ${TICK}`]).reading();
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    await supervised.logged('may finish within 1h0m0s');
+    await new Promise((resolve) => setTimeout(resolve, lateMs)); // a kubelet that is as slow: nothing happens meanwhile that could be awaited
+    expect(supervised.logs).toHaveLength(2);
+    writeFileSync(stated, reason);
+    expect(await supervised.status()).toBe(6);
+    expect(supervised.stdout.toString()).toContain(`why: ${reason}`);
+    expect(marker(join(dir, 'marker'))).toMatchObject({ exitCode: 6, reason });
+  }, 30_000);
 
   test('it does not', async () => {
     const supervised = drain('300ms', 'echo up; exec sleep 77');

@@ -32,6 +32,13 @@ export const STOPPED_CHILDREN: readonly StoppedChild[] = [
   { child: 'leaves a zombie', script: `(exit 3) & (sleep 0.1; echo up) & exec sleep 77`, status: 143, signal: 'SIGTERM', graceful: true },
 ];
 
+/**
+ * Passes its SIGTERM on by itself, as another signal, and ends as its child does, with 5. The child says which of the two have come; a SIGTERM
+ * of the supervisor's own would be there before the one that is passed on.
+ */
+export const FORWARDS = `sh -c 't=0; u=0; trap "t=1" TERM; trap "u=1" USR1; echo up; while [ $u = 0 ]; do sleep 0.05; done; echo "child got term=$t usr1=$u"; exit 5' &
+child=$!; trap 'kill -USR1 $child' TERM; status=200; while [ $status -gt 128 ]; do wait $child; status=$?; done; exit $status`;
+
 /** The supervisor's log lines. */
 export const interrupted = (word: string): string => `Entrypoint received interrupt: ${word}`;
 export const swallowed = (word: string): string => `${interrupted(word)} (already stopping, not passed on)`;

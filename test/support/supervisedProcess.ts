@@ -43,7 +43,8 @@ export class SupervisedProcess {
   #reads = false;
   #stderr = '';
 
-  constructor(bundle: string, placement: Placement, args: readonly string[], env: Record<string, string> = {}) {
+  /** @param as - user and group that it runs as; needs root */
+  constructor(bundle: string, placement: Placement, args: readonly string[], env: Record<string, string> = {}, as?: { uid: number; gid: number }) {
     this.#placement = placement;
     const supervisor = [process.execPath, bundle, ...args];
     const [file = '', ...rest] =
@@ -54,7 +55,7 @@ export class SupervisedProcess {
           : ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', TINI, '-s', '--', ...supervisor];
     const [name = '', value = ''] = this.#token.split('=');
     // Nothing of the test's own Node reaches the supervisor.
-    this.process = spawn(file, rest, { env: { PATH: process.env['PATH'] ?? '', TMPDIR: dirname(bundle), [name]: value, ...env }, stdio: 'pipe' });
+    this.process = spawn(file, rest, { env: { PATH: process.env['PATH'] ?? '', TMPDIR: dirname(bundle), [name]: value, ...env }, stdio: 'pipe', ...as });
     this.closed = once(this.process, 'close');
     this.process.stderr?.on('data', (text: Buffer) => (this.#stderr += text.toString()));
   }

@@ -57,9 +57,16 @@ describe('podSpec', () => {
   });
 
   test("the supervisor's settings reach it as they were written: Kubernetes would make one of two $", () => {
-    const supervision = { watches: 'command', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, startupMs: 1, cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'] } as const;
+    const supervision = { watches: 'command', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, stopTo: 'group', startupMs: 1, cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'] } as const;
     const { env } = runnerOf({ command: ['work'], supervision }, { supervisor: { image: 'sup' } });
     expect(env).toContainEqual({ name: 'HOLDFAST_CLEANUP_COMMAND', value: '["sh","-c","echo $$$$ $$(HOME)"]' });
+  });
+
+  test('the supervisor writes its record to where the template has the kubelet read it', () => {
+    const supervision = { watches: 'command', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, stopTo: 'group', startupMs: 1 } as const;
+    const template = { spec: { containers: [{ name: 'runner', terminationMessagePath: '/tmp/end' }] } };
+    expect(runnerOf({ command: ['work'], supervision, template }, { supervisor: { image: 'sup' } }).env).toContainEqual({ name: 'HOLDFAST_TERMINATION_LOG', value: '/tmp/end' });
+    expect(runnerOf({ command: ['work'], supervision }, { supervisor: { image: 'sup' } }).env).not.toContainEqual(expect.objectContaining({ name: 'HOLDFAST_TERMINATION_LOG' }));
   });
 
   test('command and args replace those below', () => {

@@ -3,9 +3,9 @@ import type { SupervisorAction } from '../../supervisor/actions.ts';
 import type { StoppingSignal, SupervisorEvent } from '../../supervisor/events.ts';
 import { INITIAL_STATE, type LifecycleState, step } from '../../supervisor/lifecycle.ts';
 import type { Plan } from '../../supervisor/plan.ts';
-import type { StopReason } from '../../supervisor/stopReason.ts';
+import type { StopReason } from '../../core/domain/pod.ts';
 
-const PLAN: Plan = { timeoutMs: 4 * 3_600_000, signalTimeoutMs: 1_800_000, cleanupTimeoutMs: 60_000, drainTimeoutMs: 600_000, onTerm: 'stop', stopSignals: [], cleanup: false };
+const PLAN: Plan = { timeoutMs: 4 * 3_600_000, signalTimeoutMs: 1_800_000, cleanupTimeoutMs: 60_000, drainTimeoutMs: 600_000, onTerm: 'stop', stopSignals: [], stopTo: 'group', cleanup: false };
 
 /** One word or two per action, so that a row can be read. */
 function brief(action: SupervisorAction): string {
@@ -18,12 +18,13 @@ function brief(action: SupervisorAction): string {
       return `no timers${action.except.map((name) => ` but ${name}`).join('')}`;
     case 'tellReason':
       return `tell ${action.reason}`;
-    case 'signalGroup':
+    case 'sendStop':
+      return `${action.to} gets ${action.signal}`;
     case 'signalChild':
       return `${action.kind} ${action.signal}`;
     case 'record':
     case 'cleanup':
-      return `${action.kind} ${action.verdict.exitCode} ${action.verdict.signal} ${action.verdict.reason}`;
+      return `${action.kind} ${action.verdict.exitCode} ${action.verdict.signal} ${action.verdict.reason}${action.verdict.error === undefined ? '' : `: ${action.verdict.error}`}`;
     case 'exit':
     case 'abandon':
       return `${action.kind} ${action.status.kind === 'code' ? action.status.code : action.status.signal}${'unrecorded' in action ? ` unrecorded ${action.unrecorded?.exitCode}` : ''}`;
@@ -46,23 +47,26 @@ function play(events: readonly SupervisorEvent[], plan: Partial<Plan> = {}): { s
 
 const ready: SupervisorEvent = { kind: 'ready' };
 const spawned: SupervisorEvent = { kind: 'spawned' };
-const signal = (name: StoppingSignal, more: { stated?: StopReason; idle?: boolean } = {}): SupervisorEvent => ({ kind: 'stopSignal', signal: name, idle: false, ...more });
+const signal = (name: StoppingSignal, more: { idle?: boolean } = {}): SupervisorEvent => ({ kind: 'stopSignal', signal: name, idle: false, ...more });
+const stated = (reason: StopReason): SupervisorEvent => ({ kind: 'stated', reason });
 const timer = (name: (SupervisorEvent & { kind: 'timer' })['name']): SupervisorEvent => ({ kind: 'timer', name });
 const exited = (code: number | null, by: NodeJS.Signals | null = null): SupervisorEvent => ({ kind: 'childExited', end: { code, signal: by } });
 const empty: SupervisorEvent = { kind: 'groupEmpty' };
 const swept: SupervisorEvent = { kind: 'swept' };
 const recorded: SupervisorEvent = { kind: 'recorded' };
 
-const STOPPED = (reason: string, name: string): string[] => ['no timers', `tell ${reason}`, `signalGroup ${name}`, 'timer grace 1800000', 'timer deadMan 1860000'];
+const STOPPED = (reason: string, name: string): string[] => ['no timers', `tell ${reason}`, `group gets ${name}`, 'timer grace 1800000', 'timer deadMan 1860000'];
+const DRAINING = (reason: string): string[] => ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', `tell ${reason}`, 'timer drain 600000', 'timer look 500', 'timer deadMan 2460000'];
 const SWEEP = ['no timers but deadMan', 'sweep'];
+const RECORD = (what: string): string[] => ['no timers but deadMan', `record ${what}`];
 const EXIT = (how: string): string[] => ['no timers but deadMan', `exit ${how}`];
 
 describe('a life, step by step', () => {
   test.each<{ what: string; events: SupervisorEvent[]; did: string[][]; plan?: Partial<Plan> }>([
     {
       what: 'ends by itself',
-      events: [ready, spawned, exited(3), swept, recorded],
-      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...SWEEP], ['record 3 null null'], EXIT('3')],
+      events: [ready, spawned, exited(3), recorded, swept],
+      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...RECORD('3 null null')], SWEEP, EXIT('3')],
     },
     {
       what: 'without a timeout none is set',
@@ -72,13 +76,13 @@ describe('a life, step by step', () => {
     },
     {
       what: 'killed by somebody else',
-      events: [ready, spawned, exited(null, 'SIGKILL'), swept, recorded],
-      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...SWEEP], ['record 137 SIGKILL null'], EXIT('SIGKILL')],
+      events: [ready, spawned, exited(null, 'SIGKILL'), recorded, swept],
+      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...RECORD('137 SIGKILL null')], SWEEP, EXIT('SIGKILL')],
     },
     {
       what: 'cannot start',
       events: [ready, { kind: 'startFailed', message: 'ENOENT' }, recorded],
-      did: [['spawn'], ['Could not start the process: ENOENT', 'timer deadMan 60000', 'record 127 null null'], EXIT('127')],
+      did: [['spawn'], ['Could not start the process: ENOENT', 'timer deadMan 60000', 'record 127 null null: ENOENT'], EXIT('127')],
     },
     {
       what: 'signal before the start: the start that comes after it does nothing',
@@ -92,23 +96,23 @@ describe('a life, step by step', () => {
     },
     {
       what: 'timeout, in time',
-      events: [ready, spawned, timer('timeout'), exited(0), empty, swept, recorded],
-      did: [['spawn'], ['timer timeout 14400000'], ['Process did not finish before 4h0m0s timeout', ...STOPPED('timeout', 'SIGINT')], ['awaitGroup'], ['Process gracefully exited before 30m0s grace period', ...SWEEP], ['record 127 null timeout'], EXIT('127')],
+      events: [ready, spawned, timer('timeout'), exited(0), empty, recorded, swept],
+      did: [['spawn'], ['timer timeout 14400000'], ['Process did not finish before 4h0m0s timeout', ...STOPPED('timeout', 'SIGINT')], ['awaitGroup'], ['Process gracefully exited before 30m0s grace period', ...RECORD('127 null timeout')], SWEEP, EXIT('127')],
     },
     {
       what: 'timeout, not in time',
-      events: [ready, spawned, timer('timeout'), timer('grace'), exited(null, 'SIGKILL'), swept, recorded],
-      did: [['spawn'], ['timer timeout 14400000'], ['Process did not finish before 4h0m0s timeout', ...STOPPED('timeout', 'SIGINT')], ['Process did not exit before 30m0s grace period', ...SWEEP], [], ['record 127 SIGKILL timeout'], EXIT('127')],
+      events: [ready, spawned, timer('timeout'), timer('grace'), exited(null, 'SIGKILL'), recorded, swept],
+      did: [['spawn'], ['timer timeout 14400000'], ['Process did not finish before 4h0m0s timeout', ...STOPPED('timeout', 'SIGINT')], ['Process did not exit before 30m0s grace period', ...SWEEP], RECORD('127 SIGKILL timeout'), SWEEP, EXIT('127')],
     },
     {
       what: 'swept before the child is reaped: looks again',
-      events: [ready, spawned, signal('SIGTERM'), timer('grace'), swept, exited(null, 'SIGKILL'), swept],
-      did: [['spawn'], ['timer timeout 14400000'], ['Entrypoint received interrupt: terminated', ...STOPPED('cancelled', 'SIGTERM')], ['Process did not exit before 30m0s grace period', ...SWEEP], ['sweep'], [], ['record 137 SIGKILL cancelled']],
+      events: [ready, spawned, signal('SIGTERM'), timer('grace'), swept, exited(null, 'SIGKILL'), swept, recorded],
+      did: [['spawn'], ['timer timeout 14400000'], ['Entrypoint received interrupt: terminated', ...STOPPED('cancelled', 'SIGTERM')], ['Process did not exit before 30m0s grace period', ...SWEEP], ['sweep'], RECORD('137 SIGKILL cancelled'), [], SWEEP],
     },
     {
-      what: 'the child is gone, its group is not: the grace runs on, then all are killed; the status is still the child\'s',
-      events: [ready, spawned, signal('SIGTERM'), exited(5), timer('grace'), swept],
-      did: [['spawn'], ['timer timeout 14400000'], ['Entrypoint received interrupt: terminated', ...STOPPED('cancelled', 'SIGTERM')], ['awaitGroup'], ['Process did not exit before 30m0s grace period', ...SWEEP], ['record 5 null cancelled']],
+      what: 'the child is gone, its group is not: the grace runs on; then its end is recorded, and only then are all killed; the status is still the child\'s',
+      events: [ready, spawned, signal('SIGTERM'), exited(5), timer('grace'), recorded, swept],
+      did: [['spawn'], ['timer timeout 14400000'], ['Entrypoint received interrupt: terminated', ...STOPPED('cancelled', 'SIGTERM')], ['awaitGroup'], ['Process did not exit before 30m0s grace period', ...RECORD('5 null cancelled')], SWEEP, EXIT('5')],
     },
     {
       what: 'signals are passed on once',
@@ -121,39 +125,39 @@ describe('a life, step by step', () => {
       plan: { stopSignals: [{ signal: 'SIGINT', afterMs: 0 }, { signal: 'SIGTERM', afterMs: 5000 }] },
       did: [
         ['spawn'], ['timer timeout 14400000'],
-        ['Entrypoint received interrupt: terminated', 'no timers', 'tell cancelled', 'signalGroup SIGINT', 'timer signal1 5000', 'timer grace 1800000', 'timer deadMan 1860000'],
-        ['signalGroup SIGTERM'], ['awaitGroup'], ['Process gracefully exited before 30m0s grace period', ...SWEEP], [],
+        ['Entrypoint received interrupt: terminated', 'no timers', 'tell cancelled', 'group gets SIGINT', 'timer signal1 5000', 'timer grace 1800000', 'timer deadMan 1860000'],
+        ['group gets SIGTERM'], ['awaitGroup'], ['Process gracefully exited before 30m0s grace period', ...RECORD('0 null cancelled')], [],
       ],
     },
     {
       what: 'cleanup runs after the marker, within its time',
-      events: [ready, spawned, exited(1), swept, recorded, signal('SIGTERM'), { kind: 'cleanupEnded' }],
+      events: [ready, spawned, exited(1), recorded, swept, signal('SIGTERM'), { kind: 'cleanupEnded' }],
       plan: { cleanup: true },
-      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...SWEEP], ['record 1 null null'], ['timer cleanup 60000', 'cleanup 1 null null'], ['Entrypoint received interrupt: terminated (the process has ended already)'], EXIT('1')],
+      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...RECORD('1 null null')], SWEEP, ['timer cleanup 60000', 'cleanup 1 null null'], ['Entrypoint received interrupt: terminated (the process has ended already)'], EXIT('1')],
     },
     {
       what: 'cleanup that does not end',
-      events: [ready, spawned, exited(0), swept, recorded, timer('cleanup')],
+      events: [ready, spawned, exited(0), recorded, swept, timer('cleanup')],
       plan: { cleanup: true },
-      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...SWEEP], ['record 0 null null'], ['timer cleanup 60000', 'cleanup 0 null null'], ['Cleanup did not finish before 1m0s cleanup timeout', ...EXIT('0')]],
+      did: [['spawn'], ['timer timeout 14400000'], ['timer deadMan 60000', ...RECORD('0 null null')], SWEEP, ['timer cleanup 60000', 'cleanup 0 null null'], ['Cleanup did not finish before 1m0s cleanup timeout', ...EXIT('0')]],
     },
     {
       what: 'drain: finishes in time',
-      events: [ready, spawned, signal('SIGTERM'), signal('SIGTERM'), exited(0), swept],
+      events: [ready, spawned, signal('SIGTERM'), signal('SIGTERM'), exited(0), recorded],
       plan: { onTerm: 'drain' },
       did: [
         ['spawn'], ['timer timeout 14400000'],
-        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell drained', 'timer drain 600000', 'timer deadMan 2460000'],
-        ['Entrypoint received interrupt: terminated (already draining)'], ['timer deadMan 60000', ...SWEEP], ['record 0 null null'],
+        DRAINING('drained'),
+        ['Entrypoint received interrupt: terminated (already draining)'], ['timer deadMan 60000', ...RECORD('0 null null')], SWEEP,
       ],
     },
     {
       what: 'drain: does not finish',
-      events: [ready, spawned, signal('SIGTERM', { stated: 'evicted' }), timer('drain')],
+      events: [ready, spawned, stated('evicted'), signal('SIGTERM'), timer('drain')],
       plan: { onTerm: 'drain' },
       did: [
-        ['spawn'], ['timer timeout 14400000'],
-        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell evicted', 'timer drain 600000', 'timer deadMan 2460000'],
+        ['spawn'], ['timer timeout 14400000'], [],
+        DRAINING('evicted'),
         ['Process did not finish before 10m0s drain timeout', ...STOPPED('evicted', 'SIGTERM')],
       ],
     },
@@ -169,7 +173,7 @@ describe('a life, step by step', () => {
       plan: { onTerm: 'drain' },
       did: [
         ['spawn'], ['timer timeout 14400000'], [],
-        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell drained', 'timer drain 600000', 'timer deadMan 2460000'],
+        DRAINING('drained'),
         STOPPED('drained', 'SIGTERM'),
       ],
     },
@@ -179,8 +183,42 @@ describe('a life, step by step', () => {
       plan: { onTerm: 'drain' },
       did: [
         ['spawn'], ['timer timeout 14400000'],
-        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell drained', 'timer drain 600000', 'timer deadMan 2460000'],
+        DRAINING('drained'),
         ['Entrypoint received interrupt: interrupt', ...STOPPED('drained', 'SIGINT')],
+      ],
+    },
+    ...(['cancelled', 'superseded', 'timeout'] as const).map((reason) => ({
+      what: `drain: cut short by ${reason}, stated late; stated again, nothing more`,
+      events: [ready, spawned, signal('SIGTERM'), timer('look'), stated(reason), timer('look'), stated(reason)],
+      plan: { onTerm: 'drain' } as const,
+      did: [
+        ['spawn'], ['timer timeout 14400000'], DRAINING('drained'), ['timer look 500'],
+        [`(Process may not finish any more: ${reason})`, ...STOPPED(reason, 'SIGTERM')], [], [],
+      ],
+    })),
+    ...(['drained', 'evicted'] as const).map((reason) => ({
+      what: `drain: ${reason}, stated late, waits for the job`,
+      events: [ready, spawned, signal('SIGTERM'), stated(reason), timer('look'), timer('drain')],
+      plan: { onTerm: 'drain' } as const,
+      did: [
+        ['spawn'], ['timer timeout 14400000'], DRAINING('drained'), [], ['timer look 500'],
+        ['Process did not finish before 10m0s drain timeout', ...STOPPED(reason, 'SIGTERM')],
+      ],
+    })),
+    {
+      what: 'stated before the signal: there is no drain',
+      events: [ready, spawned, stated('cancelled'), signal('SIGTERM')],
+      plan: { onTerm: 'drain' },
+      did: [['spawn'], ['timer timeout 14400000'], [], ['Entrypoint received interrupt: terminated', ...STOPPED('cancelled', 'SIGTERM')]],
+    },
+    {
+      what: 'stop.to process: every signal of the stop goes to the command alone',
+      events: [ready, spawned, signal('SIGTERM'), timer('signal1'), timer('grace')],
+      plan: { stopTo: 'process', stopSignals: [{ signal: 'SIGINT', afterMs: 0 }, { signal: 'SIGTERM', afterMs: 5000 }] },
+      did: [
+        ['spawn'], ['timer timeout 14400000'],
+        ['Entrypoint received interrupt: terminated', 'no timers', 'tell cancelled', 'process gets SIGINT', 'timer signal1 5000', 'timer grace 1800000', 'timer deadMan 1860000'],
+        ['process gets SIGTERM'], ['Process did not exit before 30m0s grace period', ...SWEEP],
       ],
     },
     {
@@ -189,14 +227,14 @@ describe('a life, step by step', () => {
       plan: { onTerm: 'drain' },
       did: [
         ['spawn'], ['timer timeout 14400000'],
-        ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', 'tell drained', 'timer drain 600000', 'timer deadMan 2460000'],
+        DRAINING('drained'),
         ['Process did not finish before 4h0m0s timeout', ...STOPPED('timeout', 'SIGINT')],
       ],
     },
     {
       what: 'SIGUSR1 is the command\'s own business, while it runs',
       events: [{ kind: 'otherSignal', signal: 'SIGUSR1' }, ready, spawned, { kind: 'otherSignal', signal: 'SIGUSR1' }, exited(0), { kind: 'otherSignal', signal: 'SIGUSR1' }],
-      did: [[], ['spawn'], ['timer timeout 14400000'], ['signalChild SIGUSR1'], ['timer deadMan 60000', ...SWEEP], []],
+      did: [[], ['spawn'], ['timer timeout 14400000'], ['signalChild SIGUSR1'], ['timer deadMan 60000', ...RECORD('0 null null')], []],
     },
   ])('$what', ({ events, did, plan }) => {
     expect(play(events, plan).did).toEqual(did);
@@ -207,9 +245,10 @@ describe('the dead-man\'s switch', () => {
   test.each<{ what: string; events: SupervisorEvent[]; did: string[]; plan?: Partial<Plan> }>([
     { what: 'a child that cannot be killed', events: [ready, spawned, signal('SIGTERM'), timer('grace'), timer('deadMan')], did: ['Could not kill process after grace period', 'abandon SIGKILL unrecorded 137'] },
     { what: 'the same after a timeout', events: [ready, spawned, timer('timeout'), timer('grace'), timer('deadMan')], did: ['Could not kill process after grace period', 'abandon 127 unrecorded 127'] },
-    { what: 'a marker that cannot be written', events: [ready, spawned, exited(4), swept, timer('deadMan')], did: ['Could not finish before the end of the budget', 'abandon 4 unrecorded 4'] },
-    { what: 'cleanup: the marker is there', events: [ready, spawned, exited(4), swept, recorded, timer('deadMan')], plan: { cleanup: true }, did: ['Cleanup did not finish before 1m0s cleanup timeout', 'abandon 4'] },
-    { what: 'output that nobody takes', events: [ready, spawned, exited(4), swept, recorded, timer('deadMan')], did: ['Could not finish before the end of the budget', 'abandon 4'] },
+    { what: 'a marker that cannot be written', events: [ready, spawned, exited(4), timer('deadMan')], did: ['Could not finish before the end of the budget', 'abandon 4 unrecorded 4'] },
+    { what: 'what cannot be killed: the marker is there', events: [ready, spawned, exited(4), recorded, timer('deadMan')], did: ['Could not finish before the end of the budget', 'abandon 4'] },
+    { what: 'cleanup: the marker is there', events: [ready, spawned, exited(4), recorded, swept, timer('deadMan')], plan: { cleanup: true }, did: ['Cleanup did not finish before 1m0s cleanup timeout', 'abandon 4'] },
+    { what: 'output that nobody takes', events: [ready, spawned, exited(4), recorded, swept, timer('deadMan')], did: ['Could not finish before the end of the budget', 'abandon 4'] },
   ])('$what', ({ events, did, plan }) => {
     const played = play(events, plan);
     expect(played.did.at(-1)).toEqual(did);
@@ -225,29 +264,29 @@ describe('the dead-man\'s switch', () => {
 });
 
 describe('the reason', () => {
-  test.each<{ by: StoppingSignal; onTerm: Plan['onTerm']; stated?: StopReason; reason: StopReason }>([
+  test.each<{ by: StoppingSignal; onTerm: Plan['onTerm']; said?: StopReason; reason: StopReason }>([
     { by: 'SIGTERM', onTerm: 'stop', reason: 'cancelled' },
     { by: 'SIGTERM', onTerm: 'drain', reason: 'drained' },
     { by: 'SIGTERM', onTerm: 'checkpoint', reason: 'evicted' },
     { by: 'SIGINT', onTerm: 'checkpoint', reason: 'cancelled' },
     { by: 'SIGHUP', onTerm: 'stop', reason: 'cancelled' },
-    { by: 'SIGTERM', onTerm: 'stop', stated: 'superseded', reason: 'superseded' },
-    { by: 'SIGTERM', onTerm: 'checkpoint', stated: 'cancelled', reason: 'cancelled' },
-  ])('$by with onTerm $onTerm, stated $stated: $reason', ({ by, onTerm, stated, reason }) => {
-    expect(play([ready, spawned, signal(by, { ...(stated === undefined ? {} : { stated }), idle: true })], { onTerm }).state.reason).toBe(reason);
+    { by: 'SIGTERM', onTerm: 'stop', said: 'superseded', reason: 'superseded' },
+    { by: 'SIGTERM', onTerm: 'checkpoint', said: 'cancelled', reason: 'cancelled' },
+  ])('$by with onTerm $onTerm, stated $said: $reason', ({ by, onTerm, said, reason }) => {
+    expect(play([ready, spawned, ...(said === undefined ? [] : [stated(said)]), signal(by, { idle: true })], { onTerm }).state.reason).toBe(reason);
   });
 
   test('stated late, it still counts for the record; a timeout is a timeout', () => {
-    const late: SupervisorEvent = { kind: 'swept', stated: 'superseded' };
-    expect(play([ready, spawned, signal('SIGTERM'), exited(0), empty, late]).did.at(-1)).toEqual(['record 0 null superseded']);
-    expect(play([ready, spawned, timer('timeout'), exited(0), empty, late]).did.at(-1)).toEqual(['record 127 null timeout']);
-    expect(play([ready, spawned, exited(0), late]).did.at(-1)).toEqual(['record 0 null null']);
+    const late = stated('superseded');
+    expect(play([ready, spawned, signal('SIGTERM'), exited(0), late, empty]).did.at(-1)).toContain('record 0 null superseded');
+    expect(play([ready, spawned, timer('timeout'), exited(0), late, empty]).did.at(-1)).toContain('record 127 null timeout');
+    expect(play([ready, spawned, late, exited(0)]).did.at(-1)).toContain('record 0 null null');
   });
 });
 
 test('events that come too late change nothing', () => {
-  const done = [ready, spawned, exited(0), swept, recorded];
-  for (const event of [ready, spawned, timer('timeout'), timer('drain'), timer('grace'), timer('cleanup'), timer('signal1'), empty, swept, recorded, exited(1), { kind: 'jobEnded' } as const, { kind: 'cleanupEnded' } as const]) {
+  const done = [ready, spawned, exited(0), recorded, swept];
+  for (const event of [ready, spawned, timer('timeout'), timer('drain'), timer('grace'), timer('cleanup'), timer('signal1'), timer('look'), stated('cancelled'), empty, swept, recorded, exited(1), { kind: 'jobEnded' } as const, { kind: 'cleanupEnded' } as const]) {
     expect(play([...done, event]).did.at(-1)).toEqual([]);
   }
 });

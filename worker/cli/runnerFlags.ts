@@ -40,6 +40,8 @@ export const RUNNER_FLAGS: readonly RunnerFlag[] = [
   { option: '--provisioning-timeout <duration>', field: 'timeouts.provisioning', help: `for registration, Secret and pod together (default: ${RUNNER_TIMEOUTS.provisioning})` },
   { option: '--stop-signal-timeout <duration>', field: 'stop.signalTimeout', help: `the job's grace when it is stopped (default: ${STOP_TIMEOUTS.signalTimeout})` },
   { option: '--stop-cleanup-timeout <duration>', field: 'stop.cleanupTimeout', help: `after that, for cleaning up (default: ${STOP_TIMEOUTS.cleanupTimeout})` },
+  { option: '--stop-grace-period <duration>', field: 'stop.gracePeriod', help: 'in place of these two, of a plain command: the grace of a step' },
+  { option: '--stop-to <whom>', field: 'stop.to', help: "who gets a stop's signals: group, or process, the command alone (default: group; process with --stop-grace-period)" },
   { option: '--drain-timeout <duration>', field: 'stop.drainTimeout', help: 'with --on-term drain: how long the job may go on' },
 ];
 

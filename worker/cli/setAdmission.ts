@@ -4,7 +4,6 @@ import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { CliError, type FieldError } from './exit.ts';
 import type { SetDocument } from './setDocuments.ts';
-import { NO_CAP } from './startRunner.ts';
 
 /** A document that is a set. */
 export interface AdmittedDocument {
@@ -29,7 +28,7 @@ export function admitSets(documents: readonly SetDocument[], shown: string): Adm
     const errors: FieldError[] = [];
     const input: unknown = document.value;
     // The template's hash is the worker's to make.
-    const parsed = parseRunnerSetInput(input, { hash: () => '', checkSchedule: scheduleFault, policy: NO_CAP });
+    const parsed = parseRunnerSetInput(input, { hash: () => '', checkSchedule: scheduleFault, policy: 'elsewhere' });
     if (parsed.ok) {
       const { runner, ...spec } = parsed.spec;
       admitted.push({ input: input as RunnerSetInput, spec, warnings: runner.warnings.map((warning) => `${spec.name}: ${warning}`) });

@@ -3,7 +3,6 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../core/contract/index.ts';
 import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
-import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { readableName } from './readableName.ts';
 import type { Session } from './session.ts';
@@ -30,15 +29,12 @@ export interface StartedRunner {
   readonly attached: boolean;
 }
 
-/** Which cap holds for a scope is for the worker to say. */
-export const NO_CAP: TimeoutPolicy = { default: { jobTimeoutCap: '3650d' } };
-
 /** Reads and validates what a runner shall be. @throws CliError `usage` or `invalid_input` */
 export async function planStart(flags: RunnerFlags, command: readonly string[] = [], name: () => string = readableName): Promise<StartPlan> {
   const raw = inputFromFlags(flags, flags.file === undefined ? {} : await readInputFile(flags.file), command);
   const parts = [raw['set'], raw['name'] ?? name()].filter((part) => typeof part === 'string');
   const workflowId = `runner-${parts.join('-')}`;
-  const parsed = parseRunnerInput(raw, { workflowId, policy: NO_CAP });
+  const parsed = parseRunnerInput(raw, { workflowId, policy: 'elsewhere' });
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const { spec } = parsed;
   return { workflowId, input: raw as RunnerInput, summary: summaryOf(spec), searchAttributes: searchAttributesOf(spec), warnings: spec.warnings, fairnessKey: fairnessKeyOf(spec.scope?.name ?? spec.name) };

@@ -37,6 +37,11 @@ export function overdueMs({ pod }: RunnerSpec): number {
   return pod.terminationGracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
+/** The grace of a stop that does not wait for the job: the pod's own, without the drain. */
+function stopGraceSeconds({ pod }: RunnerSpec): number {
+  return pod.terminationGracePeriodSeconds - Math.floor(pod.supervision.drainTimeoutMs / 1_000);
+}
+
 /**
  * Stops a pod that lives.
  * @param overdue - it outlived its grace: none is left
@@ -49,8 +54,11 @@ export async function stopPod(life: RunnerLife, { mode, overdue, why }: { readon
   const stopReason = STOP_REASON[cancel?.by ?? 'cancelled'];
   // Without a word SIGTERM means what `onTerm` says, and counts as a cancellation.
   const announced = runner.pod.online !== undefined && mode !== 'force' && (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
-  const graceSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
-  const how = defined({ announce: announced ? stopReason : undefined, gracePeriodSeconds: mode === 'force' ? graceSeconds : undefined });
+  // A supervisor that is not told in time, or is draining already because somebody else deleted the pod, gets no more than a stop's grace.
+  const cutsDrain = spec.pod.supervision.drainTimeoutMs > 0 && stopReason !== 'drained';
+  const forcedSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
+  const gracePeriodSeconds = mode === 'force' ? forcedSeconds : cutsDrain ? stopGraceSeconds(spec) : undefined;
+  const how = defined({ announce: announced ? stopReason : undefined, gracePeriodSeconds });
   const what = whatRan(life, { ...how, reason: overdue ? why : (cancel?.by ?? why), keepLog: !overdue });
   const state = await untilTaken(life, mode === 'force' ? 'kill the pod' : 'stop the pod gracefully', what, calledOff);
   if (state === undefined) return false;

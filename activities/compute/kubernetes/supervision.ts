@@ -88,7 +88,7 @@ function supervisedRunner({ command, args, ...rest }: Partial<V1Container>, supe
   return {
     ...rest,
     ...(injected ? { command: [...SUPERVISOR, ...(command ?? []), ...(args ?? [])] } : defined({ command, args })),
-    env: [...(rest.env ?? []).map((variable) => (NOT_FOR_THE_SUPERVISOR.test(variable.name) ? childOnly(variable) : variable)), ...environment(supervision, port)],
+    env: [...(rest.env ?? []).map((variable) => (NOT_FOR_THE_SUPERVISOR.test(variable.name) ? childOnly(variable) : variable)), ...environment(supervision, port, rest.terminationMessagePath)],
     volumeMounts: injected ? [...mounts, { name: FOLDER_VOLUME, mountPath: FOLDER, readOnly: true }] : mounts,
     startupProbe: probe('/startup', Math.ceil(supervision.startupMs / 1_000 / PROBE_PERIOD_SECONDS) + STARTUP_MARGIN_SECONDS),
     readinessProbe: probe('/ready', 1),
@@ -99,17 +99,19 @@ function supervisedRunner({ command, args, ...rest }: Partial<V1Container>, supe
  * By variables, not options: so an image that brings its own supervisor is told the same way. The kubelet would read `$(NAME)` and `$$` in
  * them as its own: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
  */
-function environment(supervision: Supervision, port: number): V1EnvVar[] {
-  const { watches, onTerm, drainTimeoutMs, signalTimeoutMs, cleanupTimeoutMs, signals, cleanupCommand, timeoutMs } = supervision;
+function environment(supervision: Supervision, port: number, terminationLog: string | undefined): V1EnvVar[] {
+  const { watches, onTerm, drainTimeoutMs, signalTimeoutMs, cleanupTimeoutMs, signals, cleanupCommand, timeoutMs, stopTo } = supervision;
   const values: Record<string, string | undefined> = {
     HOLDFAST_MODE: watches,
     HOLDFAST_PROBE_PORT: String(port),
+    HOLDFAST_TERMINATION_LOG: terminationLog,
     HOLDFAST_STOP_REASON_FROM: `${POD_INFO}/${STOP_REASON_FILE}`,
     HOLDFAST_ON_TERM: onTerm,
     HOLDFAST_DRAIN_TIMEOUT: `${drainTimeoutMs}ms`,
     HOLDFAST_SIGNAL_TIMEOUT: `${signalTimeoutMs}ms`,
     HOLDFAST_CLEANUP_TIMEOUT: `${cleanupTimeoutMs}ms`,
     HOLDFAST_STOP_SIGNALS: signals,
+    HOLDFAST_STOP_TO: stopTo,
     HOLDFAST_CLEANUP_COMMAND: cleanupCommand && JSON.stringify(cleanupCommand),
     HOLDFAST_TIMEOUT: timeoutMs === undefined ? undefined : `${timeoutMs}ms`,
   };

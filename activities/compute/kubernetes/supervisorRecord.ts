@@ -4,11 +4,22 @@ import { STOP_REASONS, type SupervisorRecord } from '../../../core/domain/pod.ts
 
 const JOBS = ['none', 'running', 'interrupted', 'done'] as const;
 
+/** What the record says of the end. */
+export interface RecordedEnd {
+  readonly exitCode: number;
+  /** Why the command could not be started. */
+  readonly error?: string;
+  readonly record: SupervisorRecord;
+}
+
 /** `undefined` when the text is somebody else's message. What is not known of it is left out: it may come from a newer version, or a job. */
-export function supervisorRecord(message: string | undefined): SupervisorRecord | undefined {
+export function recordedEnd(message: string | undefined): RecordedEnd | undefined {
   const fields = parseObject(message);
-  if (fields === undefined || typeof fields['exitCode'] !== 'number' || !('reason' in fields)) return undefined;
-  return defined({ reason: STOP_REASONS.find((known) => known === fields['reason']), job: JOBS.find((known) => known === fields['job']) });
+  if (fields === undefined || !('reason' in fields)) return undefined;
+  const { exitCode, error } = fields;
+  if (typeof exitCode !== 'number' || !Number.isInteger(exitCode) || exitCode < 0 || exitCode > 255) return undefined;
+  const record = defined({ reason: STOP_REASONS.find((known) => known === fields['reason']), job: JOBS.find((known) => known === fields['job']) });
+  return { exitCode, record, ...defined({ error: typeof error === 'string' ? error : undefined }) };
 }
 
 function parseObject(text: string | undefined): Readonly<Record<string, unknown>> | undefined {

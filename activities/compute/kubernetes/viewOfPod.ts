@@ -3,7 +3,7 @@ import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/clien
 import { defined } from '../../../core/defined.ts';
 import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
-import { supervisorRecord } from './supervisorRecord.ts';
+import { recordedEnd } from './supervisorRecord.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 type Problem = NonNullable<PodView['problem']>;
@@ -35,6 +35,9 @@ const PROBLEMS: Readonly<Record<string, Problem['kind']>> = {
  */
 const FIRST_READINESS_MS = 1_500;
 
+/** Exit code of a supervisor that could not start its command. */
+const NOT_STARTED = 127;
+
 /** The kubelet lost track of the container: its 137 is made up. */
 const UNKNOWN_END = 'ContainerStatusUnknown';
 
@@ -59,10 +62,10 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
     scheduled,
     node: spec?.nodeName || undefined,
     createdAt: timestamp(metadata?.creationTimestamp) ?? now,
-    startedAt: timestamp(runner?.state?.running?.startedAt ?? runner?.state?.terminated?.startedAt),
+    startedAt: lostItsPort(pod, runner) ? undefined : timestamp(runner?.state?.running?.startedAt ?? runner?.state?.terminated?.startedAt),
     ended: runner?.state?.terminated !== undefined || status?.phase === 'Succeeded' || status?.phase === 'Failed',
     gone: false,
-    exit: exitOf(runner),
+    exit: lostItsPort(pod, runner) ? undefined : exitOf(runner),
     terminating: terminationDeadline !== undefined,
     // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
     terminationDeadline,
@@ -92,16 +95,26 @@ function toldToGoAt(metadata: V1Pod['metadata'], disruption: V1PodCondition | un
 function exitOf(runner: V1ContainerStatus | undefined): Exit | undefined {
   const terminated = runner?.state?.terminated;
   if (!terminated || terminated.reason === UNKNOWN_END) return undefined;
-  const record = supervisorRecord(terminated.message);
-  const message = (record === undefined ? terminated.message : undefined) ?? (plainReason(terminated.reason) ? undefined : terminated.reason);
+  const recorded = recordedEnd(terminated.message);
+  const code = recorded?.exitCode ?? terminated.exitCode;
+  const message = (recorded === undefined ? terminated.message : recorded.error) ?? (plainReason(terminated.reason) ? undefined : terminated.reason);
   return defined({
-    code: terminated.exitCode,
+    code,
     // The runtime gives this reason also to a container whose first process lives on when another one (the job's) was killed.
-    oomKilled: terminated.reason === 'OOMKilled' && terminated.exitCode !== 0,
+    oomKilled: terminated.reason === 'OOMKilled' && code !== 0,
     finishedAt: timestamp(terminated.finishedAt),
     message: message || undefined,
-    record,
+    record: recorded?.record,
   });
+}
+
+/**
+ * On its node's network somebody else has the port of the supervisor's probes: the runner never started, and nothing it did ended it. Another
+ * pod has another name, hence another port.
+ */
+function lostItsPort({ spec }: V1Pod, runner: V1ContainerStatus | undefined): boolean {
+  const recorded = recordedEnd(runner?.state?.terminated?.message);
+  return spec?.hostNetwork === true && recorded?.exitCode === NOT_STARTED && recorded.error?.startsWith('listen EADDRINUSE') === true;
 }
 
 /** Reasons that say no more than the exit code does. */

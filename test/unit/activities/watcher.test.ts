@@ -46,7 +46,7 @@ class RecordingCompleter implements WaitCompleter {
   }
 }
 
-const ONE_JOB: Supervision = { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 600_000 };
+const ONE_JOB: Supervision = { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 600_000 };
 const DONE = { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' as const } } };
 
 async function world(againMs: readonly number[] = [], logger: Logger = quiet) {

@@ -42,6 +42,9 @@ describe('a pod template may not have', () => {
     ['a mount of a reserved volume', runner({ volumeMounts: [{ name: 'holdfast-supervisor', mountPath: '/x' }] }), 'spec.containers[0].volumeMounts[0]: volumes called'],
     ['RUNNER_NAME', runner({ env: [{ name: 'RUNNER_NAME', value: 'x' }] }), 'spec.containers[0].env[0]: RUNNER_NAME is set by Holdfast'],
     ['the JIT config', runner({ env: [{ name: 'A' }, { name: 'ACTIONS_RUNNER_INPUT_JITCONFIG' }] }), 'spec.containers[0].env[1]: ACTIONS_RUNNER_INPUT_JITCONFIG is set'],
+    ['a preStop hook', runner({ lifecycle: { preStop: { sleep: { seconds: 20 } } } }), 'spec.containers[0].lifecycle.preStop: its time is taken out of the pod\'s grace'],
+    ['a stop signal', runner({ lifecycle: { stopSignal: 'SIGUSR1' } }), 'spec.containers[0].lifecycle.stopSignal: what SIGTERM means'],
+    ['a termination message in our folders', runner({ terminationMessagePath: '/holdfast/message' }), 'spec.containers[0].terminationMessagePath: /holdfast/message is in a folder'],
     ['a variable given twice', runner({ env: [{ name: 'A' }, { name: 'A' }] }), 'spec.containers[0].env[1]: a second variable called A'],
   ])('%s', (_, template, expected) => {
     const errors = podTemplateErrors(template);

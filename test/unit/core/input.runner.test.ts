@@ -2,13 +2,14 @@ import { describe, expect, test } from '@jest/globals';
 import type { z } from 'zod';
 import { RUNNER_INTERVALS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerInput } from '../../../core/contract/index.ts';
 import { parseRunnerInput, type runnerSchema, type RunnerSpec } from '../../../core/input/runner.ts';
+import type { TimeoutPolicy } from '../../../core/input/timeoutPolicy.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** The spec of a good input. */
-function accepted(input: object, workflowId = ''): RunnerSpec {
-  const parsed = parseRunnerInput(input, { workflowId });
+function accepted(input: object, workflowId = '', policy: TimeoutPolicy = {}): RunnerSpec {
+  const parsed = parseRunnerInput(input, { workflowId, policy });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   return parsed.spec;
 }
@@ -33,7 +34,7 @@ describe('production defaults', () => {
     registrationMode: 'jit',
     onEviction: 'fail',
     pod: {
-      supervision: { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, startupMs: 10 * MINUTE },
+      supervision: { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 10 * MINUTE },
       labels: {},
       terminationGracePeriodSeconds: 30,
       volumeClaims: [],
@@ -84,6 +85,26 @@ describe('production defaults', () => {
   ])('the grace period for stop %j is %d s', (stop, seconds) => {
     expect(accepted({ organization: 'acme', ...(stop && { stop }) }).pod.terminationGracePeriodSeconds).toBe(seconds);
   });
+
+  test.each([
+    ['15s', 18, 15_000, 2_000],
+    ['100s', 125, 100_000, 24_000],
+    ['8s', 10, 8_000, 1_000],
+    ['1s', 3, 1_000, 1_000],
+    ['1500ms', 4, 1_500, 1_500],
+    ['10ms', 3, 10, 1_990],
+    ['30m', 2_250, 1_800_000, 449_000],
+  ])('of a step, the grace period %s: the pod has %d s, the command %d ms, cleaning up %d ms, and the command alone gets the signal', (gracePeriod, podSeconds, signalTimeoutMs, cleanupTimeoutMs) => {
+    const { terminationGracePeriodSeconds, supervision } = accepted({ ciServer: 'none', command: ['x'], stop: { gracePeriod } }, '', { default: { signalTimeout: '7s', cleanupTimeout: '7s' } }).pod;
+    expect(terminationGracePeriodSeconds).toBe(podSeconds);
+    expect(supervision).toMatchObject({ signalTimeoutMs, cleanupTimeoutMs, stopTo: 'process', drainTimeoutMs: 0 });
+  });
+
+  test('of a step that drains: on top', () => {
+    const { terminationGracePeriodSeconds, supervision } = accepted({ ciServer: 'none', command: ['x'], onTerm: 'drain', stop: { gracePeriod: '15s', drainTimeout: '1m', to: 'group' } }).pod;
+    expect(terminationGracePeriodSeconds).toBe(78);
+    expect(supervision).toMatchObject({ signalTimeoutMs: 15_000, cleanupTimeoutMs: 2_000, drainTimeoutMs: 60_000, stopTo: 'group' });
+  });
 });
 
 describe('what is given is kept', () => {
@@ -92,14 +113,14 @@ describe('what is given is kept', () => {
     const spec = accepted({
       name: 'build', repository: 'acme/app', credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, set: 'main', namespace: 'ci', image: 'img:1',
       command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace', supervisor: 'image', onTerm: 'drain', volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
-      stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'] },
+      stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT, SIGTERM@500ms', to: 'process', cleanupCommand: ['bye'] },
       timeouts: { provisioning: '2h', podUnscheduled: '1m', podPending: '2m', registration: '3m', idle: '30m', jobTimeout: '90m', unregistration: '4h' },
       intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s', listAge: '10s', lateCreation: '11s' },
     }); // prettier-ignore
     expect(spec).toEqual({
       name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace',
       pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
-        supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT,SIGTERM@1s', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
+        supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', stopTo: 'process', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
       timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR },
       intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, idleConfirmMs: 9_000, stopPatienceMs: 8_000, listAgeMs: 10_000, lateCreationMs: 11_000 },
       warnings: [expect.stringContaining('GKE')],

@@ -25,7 +25,15 @@ describe('combinations that cannot work', () => {
     [{ organization: 'a', onTerm: 'drain' }, [/^stop\.drainTimeout is missing/]],
     [{ organization: 'a', stop: { drainTimeout: '1m' } }, [/^stop\.drainTimeout has no effect/]],
     [{ organization: 'a', supervisor: 'none', onTerm: 'drain', stop: { drainTimeout: '1m', signals: 'SIGINT,SIGTERM@5s', cleanupCommand: ['x'] } }, [/^onTerm needs the supervisor/, /^stop\.signals needs/, /^stop\.cleanupCommand needs/]],
-    [{ organization: 'a', stop: { signals: 'INT' } }, [/^stop\.signals is not a sequence of signals/]],
+    [{ ...COMMAND, stop: { gracePeriod: '15s' } }, []],
+    [{ organization: 'a', stop: { gracePeriod: '15s' } }, [/^stop\.gracePeriod is for plain commands/]],
+    [{ ...COMMAND, stop: { gracePeriod: '15s', signalTimeout: '1s', cleanupTimeout: '1s' } }, [/^stop\.gracePeriod and stop\.signalTimeout exclude each other/, /^stop\.gracePeriod and stop\.cleanupTimeout exclude each other/]],
+    [{ ...COMMAND, stop: { gracePeriod: '15s', signals: 'SIGINT,SIGTERM@14s' } }, []],
+    [{ ...COMMAND, stop: { gracePeriod: '15s', signals: 'SIGINT,SIGTERM@15s' } }, [/^stop\.signals SIGTERM would come after the end of the grace/]],
+    [{ organization: 'a', stop: { to: 'everybody' } }, [/^stop\.to must be "process" or "group"/]],
+    [{ organization: 'a', supervisor: 'none', stop: { to: 'process' } }, [/^stop\.to needs the supervisor/]],
+    [{ ...COMMAND, command: ['', 'x'] }, [/^command must begin with the program to run/]],
+    [{ ...COMMAND, stop: { cleanupCommand: [''] } }, [/^stop\.cleanupCommand must begin with the program to run/]],
   ])('%j', (input, expected) => {
     expect(refused(input)).toEqual(expected.map((message) => expect.stringMatching(message)));
   });
