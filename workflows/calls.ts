@@ -29,9 +29,14 @@ export async function inPlace<T>(place: Place, live: () => Promise<T>): Promise<
 }
 
 function placed<A extends ClusterActivity>(calls: Pick<HoldfastActivities, A>): ClusterCalls<A> {
+  const call = (name: A) => async (input: object) => await (calls[name] as (input: object) => Promise<unknown>)({ ...input, place: placeOfThisLife() });
+  return new Proxy(calls, { get: (_calls, name) => call(name as A) }) as unknown as ClusterCalls<A>;
+}
+
+function placeOfThisLife(): Place {
   const place = presentPlace.getStore();
   if (place === undefined) throw ApplicationFailure.nonRetryable('The cluster was called outside of any place', 'Defect');
-  return new Proxy(calls, { get: (target, name) => async (input: object) => await (target[name as A] as (input: object) => Promise<unknown>)({ ...input, place }) }) as unknown as ClusterCalls<A>;
+  return place;
 }
 
 interface CallOptions {
