@@ -18,10 +18,7 @@ export const RUNNER_TIMEOUTS = {
   idle: undefined,
   /** From Busy. The default is also the cap, where the worker's config names no other. @default "24h" */
   jobTimeout: '24h',
-  /**
-   * From the runner's end: how long the CI server is asked to remove its registration, before that is handed to a workflow of its own. Longer
-   * than a rate limit lasts. @default "1h"
-   */
+  /** From the runner's end: until its registration, which the CI server has not removed by then, is handed to a workflow of its own. @default "1h" */
   unregistration: '1h',
 } as const;
 
@@ -59,10 +56,8 @@ export const RUNNER_INTERVALS = {
   stopPatience: '30s',
   /** How old the CI server's lists may be: what is missing from one may have come since. @default "1m" */
   listAge: '1m',
-  /**
-   * How long after a provisioning that was interrupted something of it may still appear: a worker that was cut off creates for a minute, its
-   * request takes half of one, and the API server carries out for a minute what nobody waits for any more. @default "2m30s"
-   */
+  // A worker that was cut off creates for a minute, its request takes half of one, and an API server carries out for a minute what nobody awaits.
+  /** How long after an interrupted provisioning something of it may still appear. @default "2m30s" */
   lateCreation: '2m30s',
 } as const;
 

@@ -1,4 +1,4 @@
-import { KubernetesObjectApi, type KubernetesObject } from '@kubernetes/client-node';
+import { KubernetesObjectApi } from '@kubernetes/client-node';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
@@ -59,8 +59,9 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
     const objects = harness.kubeConfig.makeApiClient(KubernetesObjectApi);
     const apiVersion = 'admissionregistration.k8s.io/v1';
     const matchConstraints = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } }, resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['pods'] }] };
-    const policy: KubernetesObject = { apiVersion, kind: 'ValidatingAdmissionPolicy', metadata: { name: namespace }, ...{ spec: { failurePolicy: 'Fail', matchConstraints, validations: [{ expression: 'false', message: 'not on Sundays' }] } } };
-    const binding: KubernetesObject = { apiVersion, kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: namespace }, ...{ spec: { policyName: namespace, validationActions: ['Deny'] } } };
+    const validations = [{ expression: 'false', message: 'not on Sundays' }];
+    const policy = { apiVersion, kind: 'ValidatingAdmissionPolicy', metadata: { name: namespace }, spec: { failurePolicy: 'Fail', matchConstraints, validations } };
+    const binding = { apiVersion, kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: namespace }, spec: { policyName: namespace, validationActions: ['Deny'] } };
     await objects.create(policy);
     await objects.create(binding);
     const body = { metadata: { name: 'probe' }, spec: { schedulerName: 'contract', containers: [{ name: 'a', image: 'b' }] } };

@@ -82,7 +82,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     ci.strangers.push(stranger);
     ci.script.push(...before.map((answer) => ({ method: 'register' as const, answer })));
     run = await world.start();
-    const { runnerName = '' } = await run.reaches('a pod', ({ pod }) => pod !== undefined);
+    const { runnerName } = await run.reaches('a pod', ({ pod }) => pod !== undefined);
     expect(runnerName).toMatch(/-r2$/);
     const name = runnerName.replace(/-r2$/, '');
     await doesItsJob();
