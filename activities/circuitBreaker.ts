@@ -26,7 +26,7 @@ export const OUTAGE_RETRY_MS = 1_000;
 /** One failure is a bad moment, the next one in a row an outage. */
 const FAILURES_IN_A_ROW = 2;
 /** Between two probes, in ms: the first is sent at once, the last pause repeats. */
-const PROBE_PAUSES_MS = [0, 1_000, 2_000, 4_000] as const;
+const PROBE_PAUSES_MS = [0, 1_000, 2_000] as const;
 /** How long a request waits here for the end of an outage before it is turned away, in ms. */
 const PATIENCE_MS = 2_000;
 

@@ -11,6 +11,8 @@ import type { ActivityPorts } from './ports.ts';
  * when it does (`startWatcher`). Its start-to-close timeout is the re-sync: the next attempt looks live again.
  */
 export async function awaitPod(ports: ActivityPorts, input: AwaitPodInput): Promise<PodView> {
+  // While the API server is away a look tells nothing; what comes true tells the watch, as soon as it is back.
+  if (ports.compute.reachable?.() === false) throw new CompleteAsyncError();
   const pod = await observePod(ports, input);
   if (isMet(input.until, pod, Date.now())) return pod;
   throw new CompleteAsyncError();

@@ -1,15 +1,17 @@
-/** What runs beside a Worker that has the plugin: an activity-only Worker for each CI server credential, and the watcher of the pods. */
+/** What runs beside a Worker that has the plugin: an activity-only Worker for each lane (the cluster, each CI server credential), and the watcher of the pods. */
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import type { HeldBackAnswers } from '../activities/heldBackAnswers.ts';
-import type { Compute, Logger } from '../activities/ports.ts';
+import { UnknownCredentialError, type CiServer, type CiServers, type Compute, type Logger } from '../activities/ports.ts';
 import { startWatcher, type Watcher } from '../activities/watcher/startWatcher.ts';
-import { ciTaskQueue } from '../core/contract/index.ts';
+import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import { defined } from '../core/defined.ts';
 import { createCompleter } from './completer.ts';
+import { LaneSlots, type LaneSlotsOptions } from './laneSlots.ts';
 import type { CiQueue } from './settings/ciQueues.ts';
 
 export interface CompanionsOptions {
   readonly compute: Compute;
+  readonly ciServers: CiServers;
   readonly heldBackAnswers: HeldBackAnswers;
   readonly ciQueues: readonly CiQueue[];
   readonly logger: Logger;
@@ -17,6 +19,16 @@ export interface CompanionsOptions {
   /** Options of the Worker beside which they run; `activities` are Holdfast's alone. */
   readonly workerOptions: WorkerOptions;
 }
+
+/** A task queue whose activities all need one server, and how they are taken from it. */
+interface Lane extends LaneSlotsOptions {
+  readonly taskQueue: string;
+  /** Activities a second, over all workers; absent: no limit. */
+  readonly maxPerSecond?: number | undefined;
+}
+
+/** A Worker's own default. */
+const DEFAULT_ACTIVITIES = 100;
 
 const COMPANION = Symbol('holdfast companion');
 
@@ -27,18 +39,20 @@ export function isCompanion(options: WorkerOptions): boolean {
 
 export class Companions {
   readonly #options: CompanionsOptions;
+  readonly #lanes: readonly Lane[];
   readonly #workers: Worker[] = [];
   readonly #stopping = new AbortController();
   #watcher: Watcher | undefined;
 
   constructor(options: CompanionsOptions) {
     this.#options = options;
+    this.#lanes = lanesOf(options);
   }
 
   status(): { polling: boolean; watchSynced: boolean; activitiesInFlight: number } {
     const statuses = this.#workers.map((worker) => worker.getStatus());
     return {
-      polling: statuses.length === this.#options.ciQueues.length + 1 && statuses.every((status) => status.runState === 'RUNNING'),
+      polling: statuses.length === this.#lanes.length + 1 && statuses.every((status) => status.runState === 'RUNNING'),
       watchSynced: this.#watcher?.synced() ?? false,
       activitiesInFlight: statuses.reduce((sum, status) => sum + status.numInFlightActivities, 0),
     };
@@ -58,7 +72,7 @@ export class Companions {
     };
     // The Worker polls at once: whoever calls runUntil() may shut it down before the rest is up.
     const run = next(main);
-    const others = [...this.#options.ciQueues.map(async (queue) => await this.#runCiWorker(queue)), this.#startWatcher(main)];
+    const others = [...this.#lanes.map(async (lane) => await this.#runLane(lane)), this.#startWatcher(main)];
     run.then(
       () => this.#stop(),
       () => this.#stop(),
@@ -69,8 +83,8 @@ export class Companions {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  async #runCiWorker(queue: CiQueue): Promise<void> {
-    const worker = await Worker.create(this.#ciWorkerOptions(queue));
+  async #runLane(lane: Lane): Promise<void> {
+    const worker = await Worker.create(this.#laneWorkerOptions(lane));
     this.#workers.push(worker);
     const run = worker.run();
     if (this.#stopping.signal.aborted) worker.shutdown();
@@ -96,19 +110,42 @@ export class Companions {
     for (const worker of this.#workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   }
 
-  #ciWorkerOptions(queue: CiQueue): WorkerOptions {
-    const { taskQueue, connection, namespace, identity, dataConverter, interceptors, activities, workerDeploymentOptions } = this.#options.workerOptions;
+  #laneWorkerOptions(lane: Lane): WorkerOptions {
+    const { connection, namespace, identity, dataConverter, interceptors, activities, workerDeploymentOptions } = this.#options.workerOptions;
     const { shutdownGraceTime, shutdownForceTime } = this.#options.workerOptions;
     const inherited = { connection, namespace, identity, dataConverter, interceptors, activities, workerDeploymentOptions, shutdownGraceTime, shutdownForceTime };
+    const none = { type: 'fixed-size', numSlots: 1 } as const;
     const options: WorkerOptions = {
       ...defined(inherited),
-      taskQueue: ciTaskQueue(taskQueue, queue.credential),
-      maxConcurrentActivityTaskExecutions: queue.concurrency ?? 90,
+      taskQueue: lane.taskQueue,
+      tuner: { activityTaskSlotSupplier: new LaneSlots(lane), workflowTaskSlotSupplier: none, localActivityTaskSlotSupplier: none, nexusTaskSlotSupplier: none },
       // Not autoscaling: that gives polls up while the lane is held back, and each of the queue's partitions has a quarter of the pace,
       // used only while it is polled. Measured with 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
       maxConcurrentActivityTaskPolls: 10,
-      ...defined({ maxTaskQueueActivitiesPerSecond: queue.maxPerSecond }),
+      ...defined({ maxTaskQueueActivitiesPerSecond: lane.maxPerSecond }),
     };
     return Object.assign(options, { [COMPANION]: true });
+  }
+}
+
+function lanesOf({ compute, ciServers, ciQueues, workerOptions }: CompanionsOptions): Lane[] {
+  const { taskQueue, maxConcurrentActivityTaskExecutions: limit = DEFAULT_ACTIVITIES } = workerOptions;
+  const clusterReachable = (): boolean => compute.reachable?.() !== false;
+  const cluster = { taskQueue: clusterTaskQueue(taskQueue), limit, reachable: clusterReachable };
+  const ci = ciQueues.map(({ credential, concurrency = 90, maxPerSecond }) => {
+    const server = knownServer(ciServers, credential);
+    // Most of what it is asked for is for pods: while there can be none it is slow, and removals come first.
+    return { taskQueue: ciTaskQueue(taskQueue, credential), limit: concurrency, maxPerSecond, reachable: () => server?.reachable?.() !== false && clusterReachable() };
+  });
+  return [cluster, ...ci];
+}
+
+/** One that is not known says so in every call. */
+function knownServer(ciServers: CiServers, credential: string): CiServer | undefined {
+  try {
+    return ciServers.get(credential);
+  } catch (error) {
+    if (error instanceof UnknownCredentialError) return undefined;
+    throw error;
   }
 }

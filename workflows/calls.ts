@@ -1,7 +1,7 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
 import { ActivityCancellationType, ActivityFailure, ApplicationFailure, AsyncLocalStorage, CancellationScope, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
 import type { HoldfastActivities, PodDeletion, TearDownInput } from '../core/calls/index.ts';
-import { ciTaskQueue } from '../core/contract/index.ts';
+import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 import type { Place } from '../core/domain/place.ts';
 
@@ -68,6 +68,7 @@ export async function localTearDown(input: TearDownInput): Promise<PodDeletion> 
 export function clusterCalls(options: CallOptions): ClusterCalls<Exclude<ClusterActivity, 'awaitPod'>> {
   return placed(
     proxyActivities<HoldfastActivities>({
+      taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
       startToCloseTimeout: '1m',
       heartbeatTimeout: HEARTBEAT_TIMEOUT,
       retry: RETRY,

@@ -142,6 +142,29 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
     expect(await world.client.workflow.getHandle(id).result()).toMatchObject({ outcome: 'aborted' });
   });
 
+  test('get names the task queue that no worker polls, and what makes one poll it', async () => {
+    interface Unpolled {
+      unpolled: { taskQueue: string; fix: string }[];
+    }
+    const id = await start('polled');
+    await idle(id);
+    expect(await json<Unpolled>('runner', 'get', id)).toMatchObject({ unpolled: [] });
+
+    const nowhere = `nowhere-${randomUUID()}`;
+    const abandoned = await world.client.workflow.start('runner', { workflowId: `runner-${nowhere}`, taskQueue: nowhere, args: [{ organization: 'acme' }] });
+    expect((await json<Unpolled>('runner', 'get', abandoned.workflowId)).unpolled).toEqual([{ taskQueue: nowhere, fix: `start a worker with HOLDFAST_TASK_QUEUE=${nowhere} ("holdfast worker")` }]);
+    await abandoned.terminate();
+
+    const without = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci }, []);
+    const { handle } = await without.start();
+    const lane = `${without.taskQueue}-ci-default`;
+    let details: Unpolled | undefined;
+    await until('its lane to be named', async () => (details = await json<Unpolled>('runner', 'get', handle.workflowId)).unpolled.length > 0);
+    expect(details?.unpolled).toEqual([{ taskQueue: lane, fix: `no worker with HOLDFAST_TASK_QUEUE=${without.taskQueue} has the credential "default": add it to HOLDFAST_CREDENTIALS, and restart that worker` }]);
+    expect((await cli('runner', 'get', handle.workflowId)).stdout).toContain(`Nobody polls:     task queue ${lane}: no worker`);
+    await without.close();
+  });
+
   test('cancel: modes, --wait and its status; an ended and an unknown runner are status 3', async () => {
     const id = await start('c');
     await makeBusy(id);

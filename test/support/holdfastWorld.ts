@@ -37,7 +37,8 @@ export interface RunnerRun {
 /** Waits short enough for a test; production's are pinned by a table of their own. */
 export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', idleConfirm: '100ms', stopPatience: '500ms', listAge: '300ms', lateCreation: '500ms' } as const;
 
-export async function holdfastWorld(address: string, ports: ActivityPorts): Promise<HoldfastWorld> {
+/** @param credentials - whose calls the first worker carries out @default ["default"] */
+export async function holdfastWorld(address: string, ports: ActivityPorts, credentials?: readonly string[]): Promise<HoldfastWorld> {
   const taskQueue = `test-${randomUUID().slice(0, 8)}`;
   const connection = await Connection.connect({ address });
   const client = new Client({ connection });
@@ -81,7 +82,7 @@ export async function holdfastWorld(address: string, ports: ActivityPorts): Prom
       await connection.close();
     },
   };
-  await world.resume();
+  await world.resume(credentials);
   return world;
 }
 

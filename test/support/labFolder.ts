@@ -13,3 +13,8 @@ export function otherClusterFolder(): string {
 export function restartsLabFolder(): string {
   return `${testLabFolder('kubelet')}-restarts`;
 }
+
+/** The folder of the lab whose API server is away for a while. */
+export function outagesLabFolder(): string {
+  return `${testLabFolder()}-outages`;
+}

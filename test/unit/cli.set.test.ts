@@ -151,7 +151,7 @@ describe('text for people', () => {
     ],
   });
   const now = Date.parse('2026-01-01T00:00:00Z');
-  const base = { id: 'set-linux', name: 'linux', runId: 'r', status: 'RUNNING', startedAt: '2025-12-30T00:00:00.000Z', scope: 'acme', labels: ['linux'], pendingActivities: [] };
+  const base = { id: 'set-linux', name: 'linux', runId: 'r', status: 'RUNNING', startedAt: '2025-12-30T00:00:00.000Z', scope: 'acme', labels: ['linux'], pendingActivities: [], unpolled: [] };
 
   test('one set', () => {
     expect(setLines({ ...base, set }, now).join('\n')).toBe(`Set:              linux

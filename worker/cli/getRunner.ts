@@ -10,6 +10,7 @@ import type { Session } from './session.ts';
 import { findRunner } from './startRunner.ts';
 import { table } from './table.ts';
 import { formatAge } from './text.ts';
+import { unpolledLines, unpolledQueues, type UnpolledQueue } from './unpolledQueues.ts';
 
 /** Everything known about one runner. */
 export interface RunnerDetails extends RunnerRow {
@@ -19,6 +20,8 @@ export interface RunnerDetails extends RunnerRow {
   readonly note?: string;
   readonly end?: RunnerEnd;
   readonly pendingActivities: readonly PendingActivity[];
+  /** What it waits on that no worker takes up. */
+  readonly unpolled: readonly UnpolledQueue[];
   readonly ui?: string;
 }
 
@@ -34,7 +37,8 @@ export async function readRunner(session: Session, id: string): Promise<RunnerDe
   if (description.type !== 'runner') throw new CliError('not_found', `${workflowId} is no runner but a workflow of type ${description.type}`);
   const row = toRow(description);
   const ui = session.link(workflowId, row.runId);
-  const base = { ...row, pendingActivities: pendingActivities(description.raw), ...defined({ ui }) };
+  const pending = pendingActivities(description.raw);
+  const base = { ...row, pendingActivities: pending, unpolled: await unpolledQueues(session, description, pending), ...defined({ ui }) };
   if (row.status !== 'RUNNING') return { ...base, end: await readEnd(session, workflowId, row.runId) };
   const runner = await queryStatus(session, workflowId);
   if (runner === undefined) return { ...base, note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")' };
@@ -66,6 +70,7 @@ export function detailLines(details: RunnerDetails, now: number): string[] {
   ];
   const lines = rows.filter(([, value]) => value !== undefined && value !== '').map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
   for (const each of runner?.replaced ?? []) lines.push(`Replaced:         ${each.runnerName} (${each.cause}) by ${each.replacedBy}`);
+  lines.push(...unpolledLines(details.unpolled));
   if (details.note !== undefined) lines.push(`Note:             ${details.note}`);
   if (details.pendingActivities.length > 0) lines.push('', activityTable(details.pendingActivities, now));
   return lines;

@@ -7,6 +7,8 @@ export interface PendingActivity {
   readonly id: string;
   readonly type: string;
   readonly state: string;
+  /** Where a worker takes it from. */
+  readonly taskQueue?: string;
   readonly attempt: number;
   readonly lastFailure?: string;
   readonly lastStartedAt?: string;
@@ -22,6 +24,7 @@ const STATES = ['unknown', 'scheduled', 'started', 'cancel requested', 'paused',
 export function pendingActivities(description: DescribeWorkflowExecutionResponse): PendingActivity[] {
   return (description.pendingActivities ?? []).map((raw) => {
     const lastFailure = failureText(raw.lastFailure);
+    const taskQueue = raw.activityOptions?.taskQueue?.name ?? undefined;
     const lastStartedAt = toIso(raw.lastStartedTime);
     const nextRetryAt = raw.state === 1 && (raw.attempt ?? 1) > 1 ? (toIso(raw.nextAttemptScheduleTime) ?? toIso(raw.scheduledTime)) : undefined;
     return {
@@ -29,7 +32,7 @@ export function pendingActivities(description: DescribeWorkflowExecutionResponse
       type: raw.activityType?.name ?? '',
       state: STATES[raw.state ?? 0] ?? 'unknown',
       attempt: raw.attempt ?? 1,
-      ...defined({ lastFailure, lastStartedAt, nextRetryAt }),
+      ...defined({ taskQueue, lastFailure, lastStartedAt, nextRetryAt }),
     };
   });
 }

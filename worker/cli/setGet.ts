@@ -9,6 +9,7 @@ import { askSet, describeSet, nameOf } from './setClient.ts';
 import { readSetEnd, type SetEnd } from './setEnd.ts';
 import { table } from './table.ts';
 import { formatAge } from './text.ts';
+import { unpolledLines, unpolledQueues, type UnpolledQueue } from './unpolledQueues.ts';
 
 /** Everything known about one set. */
 export interface SetDetails {
@@ -27,6 +28,8 @@ export interface SetDetails {
   readonly note?: string;
   readonly end?: SetEnd;
   readonly pendingActivities: readonly PendingActivity[];
+  /** What it waits on that no worker takes up. */
+  readonly unpolled: readonly UnpolledQueue[];
   readonly ui?: string;
 }
 
@@ -37,7 +40,9 @@ export async function getSet(session: Session, output: Output, name: string): Pr
 }
 
 async function readSet(session: Session, nameOrId: string): Promise<SetDetails> {
-  const { workflowId, runId, status, startTime, closeTime, memo, raw } = await describeSet(session, nameOrId);
+  const description = await describeSet(session, nameOrId);
+  const { workflowId, runId, status, startTime, closeTime, memo, raw } = description;
+  const pending = pendingActivities(raw);
   const ui = session.link(workflowId, runId);
   const { labels, scope } = coverOf(memo) ?? {};
   const base = {
@@ -47,7 +52,8 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     status: status.name,
     startedAt: startTime.toISOString(),
     ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
-    pendingActivities: pendingActivities(raw),
+    pendingActivities: pending,
+    unpolled: await unpolledQueues(session, description, pending),
     ...defined({ labels, scope, ui }),
   };
   if (status.name !== 'RUNNING') {
@@ -84,6 +90,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Note', details.note],
   ];
   const lines = rows.filter(([, value]) => value !== undefined && value !== '').map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
+  lines.push(...unpolledLines(details.unpolled));
   if (set !== undefined && set.runners.length > 0) lines.push('', runnersTable(set, now));
   if (details.pendingActivities.length > 0) lines.push('', ...details.pendingActivities.map((each) => `${each.type}: ${each.state}, attempt ${each.attempt}${each.lastFailure === undefined ? '' : `, last failure: ${each.lastFailure}`}`));
   return lines;

@@ -8,7 +8,7 @@ import { command, dnsLabel, duration, httpUrl, listenAddress, oneOf, text, whole
 
 export const settings = z.object({
   // ------------------------------------------------------------------------------------------------ what runs where
-  HOLDFAST_TASK_QUEUE: text.prefault('holdfast').describe('Temporal task queue of the workflows. Calls to the CI server run on `<task queue>-ci-<credential>`.'),
+  HOLDFAST_TASK_QUEUE: text.prefault('holdfast').describe('Temporal task queue of the workflows. Calls to the CI server run on `<task queue>-ci-<credential>`, calls to the cluster on `<task queue>-cluster`.'),
   HOLDFAST_COMPUTE: oneOf('kubernetes', 'process').prefault('kubernetes').describe('Where runners run: `kubernetes` (pods), or `process` (children of this machine; for laptops and demonstrations).'),
   HOLDFAST_INSTALLATION: dnsLabel.prefault('holdfast').describe('Names this installation: the value of the label that marks its pods and Secrets. Two installations that share a Kubernetes namespace need two names.'),
 
@@ -51,7 +51,7 @@ export const settings = z.object({
   // ------------------------------------------------------------------------------------------------------ throughput
   HOLDFAST_MAX_CACHED_WORKFLOWS: whole(0, 100_000).prefault('2000').describe('Workflows kept in memory (the sticky cache). Keep it at least as large as the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155. What is not cached costs a replay, not a mistake.'),
   HOLDFAST_MAX_WORKFLOW_TASKS: whole(2, 10_000).prefault('100').describe('Workflow tasks executed at once.'),
-  HOLDFAST_MAX_ACTIVITIES: whole(1, 10_000).prefault('200').describe('Activities executed at once on the main task queue. Waiting runners hold no slot.'),
+  HOLDFAST_MAX_ACTIVITIES: whole(1, 10_000).prefault('200').describe('Activities executed at once on the main task queue, and on that of the cluster. Waiting runners hold no slot.'),
   HOLDFAST_WORKFLOW_STACKS: oneOf('true', 'false').prefault('false').describe('`true`: workflows remember where in the code they wait, for Temporal\'s "Call Stack" and for stack traces of failures in workflow code. For debugging: it costs the worker a third more CPU and memory.'),
 
   // --------------------------------------------------------------------------------------------------------- logging

@@ -22,12 +22,12 @@ export interface PodCacheOptions {
   readonly onError: (error: unknown, what: string) => void;
   /** @default 30000 */
   readonly quietMs?: number;
-  /** First delay after a failure, doubles up to 4 s. @default 500 */
+  /** First delay after a failure, doubles up to 2 s. @default 500 */
   readonly minBackoffMs?: number;
 }
 
 /** Everybody waits for what the watch tells: it is back soon after the server is, and asks no more often than a breaker's probes. */
-const MAX_BACKOFF_MS = 4_000;
+const MAX_BACKOFF_MS = 2_000;
 /** A server, or a proxy before it, that ends each watch as soon as it is open must not be asked in a tight loop. */
 const SHORTEST_WATCH_MS = 1_000;
 

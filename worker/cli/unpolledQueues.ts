@@ -1,0 +1,47 @@
+/** Task queues that something waits on and no worker polls: a wait that would else say nothing. */
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import { ciTaskQueue } from '../../core/contract/index.ts';
+import type { PendingActivity } from './pendingActivities.ts';
+import type { Session } from './session.ts';
+
+export interface UnpolledQueue {
+  readonly taskQueue: string;
+  readonly fix: string;
+}
+
+/** temporal.api.enums.v1.TaskQueueType */
+const TYPES = { workflow: 1, activity: 2 } as const;
+
+/** A poll ends after a minute at the latest, and the next one follows; Temporal tells of pollers for some minutes after their last. */
+const POLL_MS = 75_000;
+
+/** @returns at most one per queue; none of the others where the workflow's own has no worker */
+export async function unpolledQueues(session: Session, { taskQueue, status }: Pick<WorkflowExecutionDescription, 'taskQueue' | 'status'>, activities: readonly PendingActivity[]): Promise<UnpolledQueue[]> {
+  if (status.name !== 'RUNNING') return [];
+  if (!(await isPolled(session, taskQueue, 'workflow'))) return [{ taskQueue, fix: fixOf(taskQueue, taskQueue) }];
+  const queues = new Set(activities.flatMap((each) => (each.state === 'scheduled' && each.taskQueue !== undefined ? [each.taskQueue] : [])));
+  const polled = await Promise.all([...queues].map(async (queue) => await isPolled(session, queue, 'activity')));
+  return [...queues].filter((_, index) => polled[index] === false).map((queue) => ({ taskQueue: queue, fix: fixOf(queue, taskQueue) }));
+}
+
+async function isPolled(session: Session, name: string, type: keyof typeof TYPES): Promise<boolean> {
+  const { namespace } = session.settings;
+  const { pollers } = await session.call(async (client) => await client.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType: TYPES[type] }));
+  return hasPolledOfLate((pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000), Date.now());
+}
+
+/** @param accessesMs - when each poller began its last poll (ms since the epoch) */
+export function hasPolledOfLate(accessesMs: readonly number[], nowMs: number): boolean {
+  return accessesMs.some((ms) => nowMs - ms < POLL_MS);
+}
+
+/** What makes a worker poll the queue. @param taskQueue - the workflow's own */
+export function fixOf(queue: string, taskQueue: string): string {
+  const ofCredentials = ciTaskQueue(taskQueue, '');
+  if (!queue.startsWith(ofCredentials)) return `start a worker with HOLDFAST_TASK_QUEUE=${taskQueue} ("holdfast worker")`;
+  return `no worker with HOLDFAST_TASK_QUEUE=${taskQueue} has the credential "${queue.slice(ofCredentials.length)}": add it to HOLDFAST_CREDENTIALS, and restart that worker`;
+}
+
+export function unpolledLines(queues: readonly UnpolledQueue[]): string[] {
+  return queues.map(({ taskQueue, fix }) => `Nobody polls:     task queue ${taskQueue}: ${fix}`);
+}

@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit, SlotReleaseContext } from '@temporalio/worker';
+import PQueue from 'p-queue';
+
+interface LanePermit extends SlotPermit {
+  readonly free: () => void;
+}
+
+export interface LaneSlotsOptions {
+  /** Activities at once. */
+  readonly limit: number;
+  /** Does what the activities of this lane need answer? */
+  readonly reachable: () => boolean;
+  /** Between two activities while it does not, in ms. @default 200 */
+  readonly spacingMs?: number;
+}
+
+/**
+ * The slots of a lane: a task queue whose activities all need one server. While that is away the worker takes an activity from the queue
+ * only now and then, which is enough to find out whether it is back, and to say in each of them what it waits for. The others stay at the
+ * Temporal server: they hold no slot, fail no attempt, wait out no back-off, and all come as soon as the server is back.
+ */
+export class LaneSlots implements CustomSlotSupplier<ActivitySlotInfo> {
+  readonly type = 'custom';
+  readonly #options: Required<LaneSlotsOptions>;
+  readonly #slots: PQueue;
+  #nextMs = 0;
+
+  constructor(options: LaneSlotsOptions) {
+    this.#options = { spacingMs: 200, ...options };
+    this.#slots = new PQueue({ concurrency: options.limit });
+  }
+
+  async reserveSlot(_context: unknown, signal: AbortSignal): Promise<LanePermit> {
+    const permit = Promise.withResolvers<LanePermit>();
+    const used = async (): Promise<void> => {
+      signal.throwIfAborted();
+      await this.#turn(signal);
+      await new Promise<void>((free) => permit.resolve({ free }));
+    };
+    this.#slots.add(used).catch(permit.reject);
+    return await permit.promise;
+  }
+
+  /** For activities of a Worker's own workflows; a lane has none. */
+  tryReserveSlot(): null {
+    return null;
+  }
+
+  markSlotUsed(): void {
+    // It counts from its reservation on.
+  }
+
+  releaseSlot({ permit }: SlotReleaseContext<ActivitySlotInfo>): void {
+    (permit as LanePermit).free();
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    while (!this.#options.reachable() && performance.now() < this.#nextMs) await delay(this.#options.spacingMs, undefined, { signal });
+    this.#nextMs = performance.now() + this.#options.spacingMs;
+  }
+}
