@@ -38,7 +38,8 @@ export async function unregister(life: RunnerLife): Promise<Unregistered> {
   }
 }
 
-function seenNow(life: RunnerLife): SeenFacts {
+/** What the table goes by, of what the life knows now. */
+export function seenNow(life: RunnerLife): SeenFacts {
   const { runner, cancel, spec } = life;
   const { pod } = runner;
   return {
@@ -55,12 +56,12 @@ function seenNow(life: RunnerLife): SeenFacts {
 }
 
 /** Does anything hold now that the table must hear of? */
-function hasChanged(life: RunnerLife, facts: UnregistrationFacts): boolean {
+export function hasChanged(life: RunnerLife, facts: UnregistrationFacts): boolean {
   return mustGoOn(life, facts) || life.ownSignal() !== facts.ownSignal;
 }
 
 /** Does anything hold now that a stop must not wait for? */
-function mustGoOn(life: RunnerLife, facts: UnregistrationFacts): boolean {
+export function mustGoOn(life: RunnerLife, facts: UnregistrationFacts): boolean {
   const { ended, stop } = seenNow(life);
   return ended !== facts.ended || stop !== facts.stop;
 }
@@ -117,7 +118,7 @@ async function wait(life: RunnerLife, { until, why }: Extract<UnregistrationActi
 }
 
 /** How long each wait may take from now on, in ms. */
-function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtMs, stopped, unlistedSinceMs }: UnregistrationFacts): number {
+export function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtMs, stopped, unlistedSinceMs }: UnregistrationFacts): number {
   const { intervals, timeouts } = spec;
   const nowMs = Date.now();
   const sinceProofMs = nowMs - (provenAtMs ?? nowMs);

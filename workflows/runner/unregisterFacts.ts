@@ -128,11 +128,11 @@ function afterAnswer(facts: UnregistrationFacts, news: Answered): Partial<HeardF
 
 /**
  * A list may be old: it proves that a runner is absent only if it was asked for its age after whatever that runner could register by was
- * over: it ended, or it was online. One whose container never started cannot have registered.
+ * over: it ended, or it was online. One that ended before its container started cannot have registered; one that lives may have started since.
  */
 function afterUnlisted(facts: UnregistrationFacts, { retried, atMs, listAgeMs }: Answered): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
   const { started, ended, heldId, unanswered } = facts;
   const sinceMs = facts.unlistedSinceMs ?? (ended || heldId ? atMs : undefined);
-  if (!started || (sinceMs !== undefined && atMs - sinceMs >= listAgeMs)) return afterAnswer(facts, { kind: 'answered', answer: 'absent', retried, atMs, listAgeMs });
+  if ((ended && !started) || (sinceMs !== undefined && atMs - sinceMs >= listAgeMs)) return afterAnswer(facts, { kind: 'answered', answer: 'absent', retried, atMs, listAgeMs });
   return { answer: 'unlisted', ...defined({ unlistedSinceMs: sinceMs }), unanswered: unanswered || (retried && !ended), ...(retried ? { removal: 'absentAfterRetry' } : {}) };
 }

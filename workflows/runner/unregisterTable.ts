@@ -71,6 +71,10 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
 function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return awaitList();
   if (f.stop !== undefined) return stopOrAwait(f, '5', 'CI server does not know the runner yet, and its stop was accepted');
+  if (!f.started) {
+    // It may have started since it was seen last, and register: it is asked about once more when it has ended.
+    return f.looked ? stopOrAwait(f, '4a', 'runner container never started') : { kind: 'look', row: '4a', why: 'CI server does not list the runner; has the container started?' };
+  }
   if (f.ownSignal === 'busy') return { kind: 'wait', row: '4', why: 'a job is running: that beats any list', until: 'jobDeadline' };
   if (f.heldId) return awaitList();
   if (!f.registrationOver) return { kind: 'wait', row: '4c', why: 'runner may be about to register', until: 'absentRecheck' };

@@ -49,6 +49,8 @@ describe('the decision table, row by row', () => {
     ['4a: 404 of a held id, busy', { answer: 'absent', ownSignal: 'busy' }, { kind: 'wait', until: 'jobDeadline' }],
     ['4a: 404, never started', { ...ownRegistration, answer: 'absent', started: false, looked: true }, { kind: 'tearDown', row: '4a' }],
     ['4a: 404, ended, whoever registered it', { ...ownRegistration, answer: 'absent', ended: true }, { kind: 'tearDown', row: '4a' }],
+    ['4a: not listed, its container never started, as far as is known', { ...ownRegistration, answer: 'unlisted', started: false }, { kind: 'look', row: '4a' }],
+    ['4a: … and it has not: stopped, and asked about once more', { ...ownRegistration, answer: 'unlisted', started: false, looked: true }, { kind: 'stopPod', row: '4a' }],
     ['4b: not listed, registration deadline out, idle: stopped, and asked about once more', { ...ownRegistration, answer: 'unlisted', registrationOver: true, ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'stopPod', row: '4b' }],
     ['4b: not listed, registration deadline out, silent', { ...ownRegistration, answer: 'unlisted', registrationOver: true }, { kind: 'wait', row: '4b', until: 'settled' }],
     ['4c: not listed, may be about to register', { ...ownRegistration, answer: 'unlisted' }, { kind: 'wait', row: '4c', until: 'absentRecheck' }],
@@ -116,7 +118,8 @@ describe('what news does to the facts', () => {
     ['… asked again after the list’s age: absent', { heldId: false, ended: true, unlistedSinceMs: 7 }, { ...unlisted, atMs: 60_007 }, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 60_007, unlistedSinceMs: 7 }],
     ['… after a try that may have removed it: absent, perhaps by us', { heldId: false, ended: true, unlistedSinceMs: 7, removal: 'absentAfterRetry' }, { ...unlisted, atMs: 60_007 }, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 60_007, unlistedSinceMs: 7 }],
     ['not listed, after a try that may have removed it under a runner that lived', {}, { ...unlisted, retried: true }, { ...nothing, answer: 'unlisted', removal: 'absentAfterRetry', unanswered: true, unlistedSinceMs: 7 }],
-    ['not listed, its container never started: it cannot have registered', { heldId: false, started: false }, unlisted, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
+    ['not listed, ended before its container started: it cannot have registered', { heldId: false, started: false, ended: true }, unlisted, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
+    ['not listed, its container not started when it was seen last: it may have by now', { heldId: false, started: false }, unlisted, { ...nothing, answer: 'unlisted' }],
     ['listed after all', { unlistedSinceMs: 7 }, { kind: 'answered', answer: 'busy', retried: false, ...at }, { ...nothing, answer: 'busy', removal: 'busy', unlistedSinceMs: 7 }],
     ['404 to a repeated try: perhaps by us, under a runner that lived', {}, { ...absent, retried: true }, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7, removedAlive: true }],
     ['404 after a try whose answer is not known: the same, although it has ended since', { ended: true, unanswered: true }, absent, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7, removedAlive: true, unanswered: true }],
@@ -226,7 +229,7 @@ describe('what holds for every combination of facts', () => {
   });
 
   test('a live pod that was not asked to go goes only once its registration is gone, or will never be', () => {
-    const unregistered = (f: UnregistrationFacts) => f.provenAtMs !== undefined || f.answer === 'removed' || f.answer === 'absent' || (f.answer === 'unlisted' && f.registrationOver);
+    const unregistered = (f: UnregistrationFacts) => f.provenAtMs !== undefined || f.answer === 'removed' || f.answer === 'absent' || (f.answer === 'unlisted' && (f.registrationOver || (!f.started && f.looked)));
     const goes = (action: UnregistrationAction) => action.kind === 'tearDown' || action.kind === 'stopPod';
     expect(violations((f, action) => f.ended || f.stop !== undefined || !goes(action) || unregistered(f))).toEqual([]);
   });

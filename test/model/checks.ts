@@ -1,0 +1,75 @@
+/** What must hold: of every step, of every state, and of every end. Each says in words what is broken, or nothing. */
+import type { Mind } from './mind.ts';
+import { hasJob, isCommand, isDone, isEphemeral, isLost, isStatic, type State } from './state.ts';
+
+/** @returns what is wrong with this step */
+export function checkStep(before: State, after: State, mind: Mind): string | undefined {
+  const asked = (before.told === 'no' && after.told === 'us') || (after.deleted && before.pod === 'running' && after.pod === 'gone' && before.at !== 'over');
+  if (asked && hasJob(before) && before.node === 'well') {
+    const { cancel } = mind.belief(before);
+    const stopped = cancel?.mode === 'stop' || cancel?.mode === 'force';
+    if (!stopped && !before.outOfTime && !(isCommand(before) && before.failure !== 'none')) return 'a pod was asked to go under a job, and nobody had asked for a stop';
+    if (cancel?.by === 'run_timeout' && !before.outOfTime) return "a job was stopped by a deadline that was not its own";
+  }
+  return undefined;
+}
+
+/** @returns what is wrong with this state, whatever comes next */
+export function checkState(state: State, mind: Mind): string | undefined {
+  if (state.at === 'waiting') {
+    const { action, waitMs } = mind.plan(state);
+    if (waitMs === undefined || !Number.isFinite(waitMs)) return `a wait without an end: ${action.why}`;
+  }
+  return state.at === 'over' ? checkEnd(state, mind) : undefined;
+}
+
+function checkEnd(s: State, mind: Mind): string | undefined {
+  if (s.registration === 'there' && !s.handedOn && !selfRemoves(s)) return 'the life ended with a registration that nobody holds';
+  if (s.pod !== 'gone' && s.pod !== 'none' && !(s.told !== 'no' && !mind.belief(s).runner.pod)) return 'the life ended with a pod that nobody deletes';
+  if (s.cutOff) return undefined;
+  return checkVerdict(s, mind);
+}
+
+/** The CI server removes an ephemeral runner after its job. */
+const selfRemoves = (s: State): boolean => isEphemeral(s) && (isDone(s) || (isLost(s) && s.exit === '0'));
+
+/** Does the verdict fit what has happened in truth? */
+function checkVerdict(s: State, mind: Mind): string | undefined {
+  const decision = mind.verdict(s);
+  const { cancel, neverStartedInARow } = mind.belief(s);
+  const said = decision.kind === 'replace' ? 'replaced' : decision.outcome;
+  const cause = decision.kind === 'replace' ? decision.cause : decision.cause;
+  const wrong = (why: string) => `the verdict ${said}${cause === undefined ? '' : `/${cause}`} is wrong: ${why}`;
+  if (cancel !== undefined && cancel.by !== 'drain') return said === 'aborted' && cause === cancel.by ? undefined : wrong(`it was cancelled (${cancel.by})`);
+  if (said === 'aborted') return wrong('nobody cancelled it');
+  if (cancel !== undefined) return said === 'succeeded' && isLost(s) ? wrong('its job was lost in the drain') : said === 'replaced' ? wrong('it was drained') : undefined;
+  if (s.failure !== 'none') return isDone(s) || isLost(s) || said === 'errored' ? undefined : wrong(`it did not come up (${s.failure})`);
+  return checkLeftAlone(s, mind, said, cause, wrong, neverStartedInARow);
+}
+
+/** Of the job that ran at the end somebody has told the life: the pod, an event, or the CI server with a 422. */
+function wasTold(s: State, mind: Mind): boolean {
+  const { podBusy, ciBusy } = mind.belief(s).runner;
+  return podBusy === true || ciBusy || mind.heard(s).removal === 'busy';
+}
+
+function checkLeftAlone(s: State, mind: Mind, said: string, cause: string | undefined, wrong: (why: string) => string, neverStartedInARow: number): string | undefined {
+  const toldByOthers = s.told === 'deleted' || s.told === 'evicted';
+  const { runner } = mind.belief(s);
+  if (said === 'succeeded' && !isDone(s)) return wrong('no job was done');
+  if (said === 'succeeded' && isStatic(s)) return wrong('a static runner has no end of its own');
+  if (said === 'replaced' && isLost(s) && wasTold(s, mind) && mind.spec(s.setup).onEviction === 'fail') return wrong('its job was lost, and may run twice');
+  const exit = runner.pod?.exit;
+  if (exit?.oomKilled === true && (said !== 'failed' || cause !== 'oom_killed')) return wrong('it was out of memory');
+  if (!s.started && s.pod === 'gone') {
+    const expected = neverStartedInARow >= 3 ? 'errored' : 'replaced';
+    return said === expected ? undefined : wrong(`its container never started, ${neverStartedInARow} times before`);
+  }
+  if (exit?.code === 1 && !toldByOthers && said !== 'failed') return wrong('it exited with 1');
+  const byItself = exit?.code === 0 && !s.interrupted && !toldByOthers;
+  if (byItself && isDone(s) && runner.sawJob && !isStatic(s) && said !== 'succeeded') return wrong('it did its job, and exited with 0');
+  if (byItself && !isDone(s) && said !== 'errored') return wrong('it exited with 0 without a job');
+  const lostIdle = s.job === 'none' && exit === undefined && !isCommand(s);
+  if (lostIdle && said !== 'replaced') return wrong('it was lost while idle');
+  return undefined;
+}

@@ -1,0 +1,338 @@
+/**
+ * What the life of the model thinks: the very functions that the workflow runs, each asked once for each thing that it can be asked. Beliefs,
+ * facts and plans are kept here, and have numbers.
+ */
+import type { PodView } from '../../core/domain/pod.ts';
+import * as cancellation from '../../core/domain/cancellation.ts';
+import type { Cancellation } from '../../core/domain/cancellation.ts';
+import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
+import { RunnerLife, type RunnerState } from '../../workflows/runner/life.ts';
+import * as onlineDecision from '../../workflows/runner/onlineDecision.ts';
+import type { ComingUp } from '../../workflows/runner/onlineDecision.ts';
+import { see } from '../../workflows/runner/podWaits.ts';
+import { hasChanged, mustGoOn, seenNow, waitMs } from '../../workflows/runner/unregister.ts';
+import * as unregisterFacts from '../../workflows/runner/unregisterFacts.ts';
+import type { HeardFacts, SeenFacts, UnregistrationNews } from '../../workflows/runner/unregisterFacts.ts';
+import * as unregisterTable from '../../workflows/runner/unregisterTable.ts';
+import type { UnregistrationAction } from '../../workflows/runner/unregisterTable.ts';
+import * as verdicts from '../../workflows/runner/verdict.ts';
+import type { EndDecision } from '../../workflows/runner/verdict.ts';
+import { clockOf, STARTED_MS, viewOf, type Knowledge } from './pods.ts';
+import type { Setup, State } from './state.ts';
+
+/** The modules with tables and reducers; a mutation run gives others. */
+export const TABLES = { unregisterTable, unregisterFacts, onlineDecision, verdicts, cancellation };
+export type Tables = typeof TABLES;
+
+/** What a life keeps of what it heard. */
+interface Belief {
+  readonly setup: Setup;
+  readonly runner: RunnerState;
+  readonly cancel?: Cancellation;
+  readonly neverStartedInARow: number;
+}
+
+/** A step of the unregistration, and what the life saw when it took it. */
+export interface Plan {
+  readonly action: UnregistrationAction;
+  readonly seen: SeenFacts;
+  /** Of a wait. */
+  readonly waitMs?: number;
+}
+
+/** What news does to a life: the handlers and the lines of the workflow that take answers in. */
+export type Op =
+  | { readonly kind: 'provisioned' | 'see' | 'ended'; readonly view: number }
+  | { readonly kind: 'job'; readonly action: 'in_progress' | 'completed'; readonly job: 'A' | 'B'; readonly conclusion: 'success' | 'failure' }
+  | { readonly kind: 'podState'; readonly state: 'idle' | 'busy' }
+  | { readonly kind: 'cancel'; readonly mode: Cancellation['mode']; readonly by: Cancellation['by'] }
+  /** `foundEnded`: the pod that it saw has ended. `known`: its id was found. `sighted`: it is online at the CI server. `isUp`: its pod says so. `called busy`: 422. */
+  | { readonly kind: 'foundEnded' | 'known' | 'sighted' | 'isUp' | 'called busy' };
+
+const JOB_IDS = { A: 1, B: 2 } as const;
+const RUNNER_ID = 7;
+const PLACE = { compute: 'kubernetes', cluster: 'c', namespace: 'n', installation: 'i' } as const;
+const DAY_MS = 24 * 3_600_000;
+
+/** Gives things numbers, the same to equal ones. */
+class Numbers<T extends object> {
+  readonly #known = new Map<string, number>();
+  readonly all: T[] = [];
+
+  of(thing: T): number {
+    const key = JSON.stringify(sorted(thing));
+    const known = this.#known.get(key) ?? this.all.push(thing) - 1;
+    this.#known.set(key, known);
+    return known;
+  }
+}
+
+/** The same in whatever order it was put together. */
+const sorted = <T extends object>(thing: T): T => Object.fromEntries(Object.entries(thing).toSorted(([a], [b]) => (a < b ? -1 : 1))) as T;
+
+/** More than there ever are of heard facts, of plans and of {@link numberOf} ops. */
+const ROOM = 8_192;
+const JOB_OPS = ['in_progress A success', 'in_progress B success', 'in_progress A failure', 'in_progress B failure', 'completed A success', 'completed A failure', 'completed B success', 'completed B failure'];
+const PLAIN_OPS = ['idle', 'busy', 'foundEnded', 'known', 'sighted', 'isUp', 'called busy', 'drain drain', 'drain cancelled', 'drain idle_timeout', 'stop cancelled', 'stop run_timeout', 'force cancelled', ...JOB_OPS];
+const PLAIN = new Map(PLAIN_OPS.map((op, index) => [op, index]));
+
+function numberOf(op: Op): number {
+  switch (op.kind) {
+    case 'provisioned':
+    case 'see':
+    case 'ended':
+      return PLAIN.size + 3 * op.view + (op.kind === 'see' ? 0 : op.kind === 'ended' ? 1 : 2);
+    case 'job':
+      return PLAIN.get(`${op.action} ${op.job} ${op.conclusion}`) as number;
+    case 'podState':
+      return PLAIN.get(op.state) as number;
+    case 'cancel':
+      return PLAIN.get(`${op.mode} ${op.by}`) as number;
+    default:
+      return PLAIN.get(op.kind) as number;
+  }
+}
+
+const PROBLEMS_OF_INPUT = 'the model gives a runner that is refused: ';
+
+const common = { name: 'm' } as const;
+const INPUTS: Readonly<Record<Setup, object>> = {
+  ephemeral: { ...common, organization: 'acme' },
+  'ephemeral, silent': { ...common, organization: 'acme', supervisor: 'none' },
+  static: { ...common, organization: 'acme', ephemeral: false },
+  'static, silent': { ...common, organization: 'acme', ephemeral: false, supervisor: 'none' },
+  command: { ...common, ciServer: 'none', image: 'i', command: ['work'] },
+  'checkpointing command': { ...common, ciServer: 'none', image: 'i', command: ['work'], onTerm: 'checkpoint', onEviction: 'resume', volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }] },
+};
+
+export class Mind {
+  readonly #tables: Tables;
+  readonly #specs = new Map<Setup, RunnerSpec>();
+  readonly #beliefs = new Numbers<Belief>();
+  readonly #heard = new Numbers<HeardFacts>();
+  readonly #plans = new Numbers<Plan>();
+  readonly #verdicts = new Numbers<EndDecision>();
+  readonly #views = new Numbers<PodView>();
+  readonly #after = new Map<number, number>();
+  readonly #decided = new Map<number, number>();
+  readonly #changed = new Map<number, boolean>();
+  readonly #answers = new Map<string, unknown>();
+
+  constructor(tables: Tables = TABLES) {
+    this.#tables = tables;
+    this.#verdicts.of({ kind: 'end', outcome: 'errored', message: 'none yet' });
+  }
+
+  spec(setup: Setup): RunnerSpec {
+    const known = this.#specs.get(setup);
+    if (known !== undefined) return known;
+    const parsed = parseRunnerInput(INPUTS[setup], { nameHash: '0a1b2' });
+    if (!parsed.ok) throw new Error(PROBLEMS_OF_INPUT + JSON.stringify(parsed.errors));
+    this.#specs.set(setup, parsed.spec);
+    return parsed.spec;
+  }
+
+  /** Where a life begins. @param neverStartedInARow - runners of this life that were lost before their container started */
+  firstBelief(setup: Setup, neverStartedInARow: number): number {
+    return this.#beliefs.of({ setup, runner: { identity: { workflowId: 'w', firstRunId: 'r', attempt: 1 }, online: false, sawJob: false, ciBusy: false }, neverStartedInARow });
+  }
+
+  belief({ belief }: State): Belief {
+    return this.#beliefs.all[belief] as Belief;
+  }
+
+  plan({ plan }: State): Plan {
+    return this.#plans.all[plan] as Plan;
+  }
+
+  heard({ heard }: State): HeardFacts {
+    return this.#heard.all[heard] as HeardFacts;
+  }
+
+  verdict({ verdict }: State): EndDecision {
+    return this.#verdicts.all[verdict] as EndDecision;
+  }
+
+  /** The pod as a worker tells of it now. */
+  view(s: State, knowledge: Knowledge): number {
+    const question = `view ${s.setup} ${s.pod} ${s.problem} ${s.told} ${s.started} ${s.exit} ${s.recorded} ${s.interrupted} ${s.job} ${s.shown} ${s.old} ${s.watched} ${knowledge}`;
+    return once(this.#answers, question, () => this.#views.of(viewOf(s, knowledge)));
+  }
+
+  viewAt(view: number): PodView {
+    return this.#views.all[view] as PodView;
+  }
+
+  /** What the life believes after the news. */
+  hear(state: State, op: Op): number {
+    return once(this.#after, place(state, state.belief, numberOf(op)), () => {
+      const life = this.#life(state);
+      this.#at(state, () => this.#take(life, op));
+      return this.#beliefs.of({ setup: state.setup, runner: timeless(life.runner, state.told !== 'no'), neverStartedInARow: life.runner.pod?.startedAt === undefined ? life.neverStartedInARow : 0, ...(life.cancel === undefined ? {} : { cancel: life.cancel }) });
+    });
+  }
+
+  #take(life: RunnerLife, op: Op): void {
+    const { runner } = life;
+    switch (op.kind) {
+      case 'provisioned':
+        runner.pod = this.#views.all[op.view] as PodView;
+        see(life, runner.pod);
+        if (life.spec.registrationMode === 'jit' && life.spec.scope !== undefined) runner.id = RUNNER_ID;
+        return;
+      case 'see':
+        see(life, this.#views.all[op.view] as PodView);
+        return;
+      case 'ended': // as awaitEnd
+        if (see(life, this.#views.all[op.view] as PodView)) runner.ended = this.#views.all[op.view] as PodView;
+        return;
+      case 'foundEnded': // as becomeOnline
+        runner.ended = runner.pod as PodView;
+        return;
+      case 'job':
+        return life.onCiEvent({ action: op.action, jobId: JOB_IDS[op.job], runnerName: life.runnerName, ...(op.action === 'completed' ? { conclusion: op.conclusion } : {}) });
+      case 'podState':
+        return life.onPodState({ uid: runner.pod?.uid ?? '', state: op.state });
+      case 'cancel':
+        life.cancel = this.#tables.cancellation.upgradeCancellation(life.cancel, { mode: op.mode, by: op.by, reason: '' });
+        return;
+      case 'known':
+        runner.id = RUNNER_ID;
+        return;
+      case 'sighted': // as register
+        Object.assign(runner, { online: true, id: RUNNER_ID });
+        return;
+      case 'isUp': // as isOnline
+        runner.online = true;
+        if (life.spec.scope === undefined) life.commandRuns();
+        return;
+      case 'called busy': // as remove
+        Object.assign(runner, { online: true, sawJob: true });
+    }
+  }
+
+  /** How the pod's way up is judged, by what was last seen of it. */
+  comingUp(state: State): ComingUp {
+    return once(this.#answers, `up ${state.belief} ${clockOf(state)} ${state.age} ${state.setup}`, () => {
+      const { pod } = this.belief(state).runner;
+      const { timeouts } = this.spec(state.setup);
+      const sinceCreatedMs = { new: 0, '5 m': timeouts.podUnscheduledMs, '10 m': timeouts.podPendingMs }[state.age];
+      return this.#tables.onlineDecision.decideComingUp(pod as PodView, sinceCreatedMs, clockOf(state), timeouts);
+    });
+  }
+
+  /** Nothing heard yet: where an unregistration begins. */
+  nothingHeard(state: State): number {
+    return this.#heard.of(this.#tables.unregisterFacts.nothingHeard(this.spec(state.setup).scope === undefined ? STARTED_MS : undefined));
+  }
+
+  /** The next step of the unregistration, as a plan. */
+  decide(state: State): number {
+    return once(this.#decided, place(state, state.belief, state.heard), () => {
+      const life = this.#life(state);
+      return this.#at(state, () => {
+        const seen = seenNow(life);
+        const facts = { ...seen, ...this.heard(state) };
+        const action = this.#tables.unregisterTable.decideUnregistration(facts);
+        return this.#plans.of({ action, seen, ...(action.kind === 'wait' ? { waitMs: Math.max(1, waitMs(life, action.until, facts)) } : {}) });
+      });
+    });
+  }
+
+  /** Must the table hear of what has changed since the step was decided? A deletion that is asked for is called off for less. */
+  hasChanged(state: State): boolean {
+    return once(this.#changed, place(state, state.belief, state.plan), () => {
+      const life = this.#life(state);
+      const { action, seen } = this.plan(state);
+      const facts = { ...seen, ...this.heard(state) };
+      return this.#at(state, () => (action.kind === 'stopPod' ? mustGoOn(life, facts) : hasChanged(life, facts)));
+    });
+  }
+
+  /** What is known after news of the step that was taken. */
+  news(state: State, news: UnregistrationNews): number {
+    return once(this.#answers, `news ${state.heard} ${state.plan} ${Object.values(news).join()}`, () =>
+      this.#heard.of(this.#tables.unregisterFacts.hear({ ...this.plan(state).seen, ...this.heard(state) }, news)),
+    );
+  }
+
+  /** Of what was heard, what the verdict goes by. */
+  lastHeard(state: State): number {
+    return once(this.#answers, `last ${state.heard}`, () => {
+      const { removal, removedAlive, stopped } = this.heard(state);
+      return this.#heard.of({ looked: false, removedAlive, unanswered: false, ...(removal === undefined ? {} : { removal }), ...(stopped === undefined ? {} : { stopped }) });
+    });
+  }
+
+  /** The verdict, or another runner. */
+  ending(state: State): number {
+    return once(this.#answers, `end ${state.belief} ${state.heard} ${state.failure} ${clockOf(state)} ${state.setup}`, () => {
+      const { removal, removedAlive, stopped } = this.heard(state);
+      const life = this.#life(state);
+      life.countLoss(true);
+      const failure = { none: undefined, provisioning: { message: 'refused' } }[state.failure as 'none'] ?? (state.failure === 'none' ? undefined : failureOf(state.failure));
+      const unregistered = { removedAlive, stoppedByUs: stopped !== undefined, ...(removal === undefined ? {} : { removal }) };
+      const { endFacts, decideEnding } = this.#tables.verdicts;
+      return this.#verdicts.of(this.#at(state, () => decideEnding(endFacts(life, failure, unregistered))));
+    });
+  }
+
+  #life(state: State): RunnerLife {
+    const { runner: known, cancel, neverStartedInARow } = this.belief(state);
+    const runner = copyOf(known);
+    const carried = { spec: { ...this.spec(state.setup), place: PLACE }, runner, phases: [], replaced: [], unregisterAttempts: 0, neverStartedInARow, shortLivedInARow: 0 };
+    return new RunnerLife('w', 'r', cancel === undefined ? carried : { ...carried, cancel });
+  }
+
+  /** The workflow's clock says what the model's does. */
+  #at<T>(state: State, run: () => T): T {
+    const { now } = Date;
+    Date.now = () => clockOf(state);
+    try {
+      return run();
+    } finally {
+      Date.now = now;
+    }
+  }
+}
+
+/** What a life may change of its own: the fields, and lists in them. Views of pods it only replaces. */
+function copyOf<T extends object>(thing: T): T {
+  return Object.fromEntries(Object.entries(thing).map(([name, value]: [string, unknown]) => [name, Array.isArray(value) ? structuredClone(value) : value])) as T;
+}
+
+/** Asks once. */
+function once<K, T>(answers: Map<K, unknown>, question: K, answer: () => T): T {
+  const known = answers.get(question) as T | undefined;
+  if (known !== undefined) return known;
+  const found = answer();
+  answers.set(question, found);
+  return found;
+}
+
+/** A question of a belief and one thing more, at one of the model's times. */
+function place({ old, told }: State, belief: number, other: number): number {
+  return (belief * ROOM + other) * 4 + (old ? 2 : 0) + (told === 'no' ? 0 : 1);
+}
+
+function failureOf(failure: State['failure']): { readonly message: string; readonly cause?: 'never_registered' } {
+  return failure === 'provisioning' ? { message: 'refused' } : { message: 'late', cause: failure as 'never_registered' };
+}
+
+/**
+ * Without what makes no difference: when exactly a job began, and is due; what a pod showed besides what is asked of its last view; how the
+ * view looked by which its end was known.
+ */
+function timeless({ busySince, jobDeadline, jobFailedAt, pod, ended, ...rest }: RunnerState, told: boolean): RunnerState {
+  const { busy: _busy, busyFrom: _from, terminationDeadline: _deadline, ...view } = pod ?? STUB;
+  return sorted({
+    ...rest,
+    ...(busySince === undefined ? {} : { busySince: STARTED_MS }),
+    ...(jobDeadline === undefined ? {} : { jobDeadline: STARTED_MS + DAY_MS }),
+    ...(jobFailedAt === undefined ? {} : { jobFailedAt: told ? jobFailedAt : STARTED_MS }),
+    ...(pod === undefined ? {} : { pod: view }),
+    ...(ended === undefined ? {} : { ended: STUB }),
+  });
+}
+
+const STUB: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: '', ended: true, gone: false, terminating: false };
