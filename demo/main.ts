@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { SUPERVISOR_IMAGE } from '../tools/lab/images/definitions.ts';
 import { down, up, type LabState } from '../tools/lab/lab.ts';
-import { table } from '../worker/cli/table.ts';
+import { table } from '../worker/cli/terminal/table.ts';
 import { drawWhile } from './liveTable.ts';
 import { Act, SCENARIOS, play, type DemoRunner } from './scenarios.ts';
 import { Stage } from './stage.ts';

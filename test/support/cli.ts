@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Terminal } from '../../worker/cli/output.ts';
+import type { Terminal } from '../../worker/cli/terminal/output.ts';
 import { holdfast } from '../../worker/cli/program.ts';
 import { until } from './until.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { outcomeOf, runnerTable } from '../../worker/cli/listRunners.ts';
-import { Output } from '../../worker/cli/output.ts';
-import { pendingActivities } from '../../worker/cli/pendingActivities.ts';
-import { PhaseLine, seenText } from '../../worker/cli/phaseLine.ts';
-import { clean, cleanDeep, formatAge, shorten } from '../../worker/cli/text.ts';
-import { CliError } from '../../worker/cli/exit.ts';
+import { outcomeOf, runnerTable } from '../../worker/cli/runner/listRunners.ts';
+import { Output } from '../../worker/cli/terminal/output.ts';
+import { pendingActivities } from '../../worker/cli/temporal/pendingActivities.ts';
+import { PhaseLine, seenText } from '../../worker/cli/runner/phaseLine.ts';
+import { clean, cleanDeep, formatAge, shorten } from '../../worker/cli/terminal/text.ts';
+import { CliError } from '../../worker/cli/terminal/exit.ts';
 import { recordingTerminal } from '../support/cli.ts';
 
 describe('text from outside', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { fixOf, hasPolledOfLate } from '../../worker/cli/unpolledQueues.ts';
+import { fixOf, hasPolledOfLate } from '../../worker/cli/temporal/unpolledQueues.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 

@@ -6,8 +6,8 @@ import { parseAllDocuments } from 'yaml';
 import { BINARIES } from '../../tools/lab/versions.ts';
 import { CHILD_ENV_PREFIX } from '../../supervisor/settings.ts';
 import { scheduleFault } from '../../activities/sets/schedules.ts';
-import { admitSets } from '../../worker/cli/setAdmission.ts';
-import { readSetDocuments } from '../../worker/cli/setDocuments.ts';
+import { admitSets } from '../../worker/cli/set/setAdmission.ts';
+import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import * as contract from '../../core/contract/index.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
@@ -53,7 +53,7 @@ describe.each(each)('%s', (path, page) => {
     const known = new Set<string>([...Object.keys(settings.shape), ...Object.values(BINARIES).map(({ env }) => env)]);
     // What others than the worker read, with the file that reads it.
     const others: Record<string, string> = {
-      HOLDFAST_TEMPORAL_UI: 'worker/cli/session.ts',
+      HOLDFAST_TEMPORAL_UI: 'worker/cli/temporal/session.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
       HOLDFAST_TEST_WORKERS: 'test/support/clusterWorld.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',

@@ -1,7 +1,7 @@
 /** What every command is given, and how it gets to Temporal. */
 import type { Command } from 'commander';
-import type { Output, Terminal } from './output.ts';
-import type { ConnectionFlags, Session } from './session.ts';
+import type { Output, Terminal } from './terminal/output.ts';
+import type { ConnectionFlags, Session } from './temporal/session.ts';
 
 /** What the commands share. */
 export interface CommandContext {
@@ -13,7 +13,7 @@ export interface CommandContext {
 
 /** Opens a session for one command, and closes it. The Temporal SDK is loaded here, not before. */
 export async function withSession(command: Command, { terminal }: CommandContext, use: (session: Session) => Promise<void>): Promise<void> {
-  const { Session } = await import('./session.ts');
+  const { Session } = await import('./temporal/session.ts');
   const session = await Session.open(command.optsWithGlobals<ConnectionFlags>(), terminal.env);
   try {
     await use(session);

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { CliError } from './exit.ts';
+import { CliError } from './terminal/exit.ts';
 
 /** From worker/cli/ in the sources as well as in dist/. */
 const CANDIDATES = ['../../demo/main.js', '../../demo/main.ts'];

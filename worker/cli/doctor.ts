@@ -3,8 +3,8 @@ import { checkAll } from '../checks/bootCheck.ts';
 import { loadConfig } from '../settings/config.ts';
 import { ConfigError } from '../settings/configError.ts';
 import type { Finding } from '../checks/finding.ts';
-import { EXIT } from './exit.ts';
-import type { Output } from './output.ts';
+import { EXIT } from './terminal/exit.ts';
+import type { Output } from './terminal/output.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { defined } from '../../core/defined.ts';
-import { CliError, EXIT } from './exit.ts';
-import { Output, type Terminal } from './output.ts';
-import { addRunnerCommands } from './runnerCommands.ts';
-import { addSetCommands } from './setCommands.ts';
+import { CliError, EXIT } from './terminal/exit.ts';
+import { Output, type Terminal } from './terminal/output.ts';
+import { addRunnerCommands } from './runner/runnerCommands.ts';
+import { addSetCommands } from './set/setCommands.ts';
 
 const STATUSES = `
 Exit status:

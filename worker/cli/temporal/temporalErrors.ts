@@ -1,7 +1,7 @@
 /** What the Temporal client throws, as errors for people. */
 import { isGrpcServiceError, QueryNotRegisteredError, WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { NamespaceNotFoundError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
-import { CliError } from './exit.ts';
+import { CliError } from '../terminal/exit.ts';
 
 // https://grpc.github.io/grpc/core/md_doc_statuscodes.html
 const INVALID_ARGUMENT = 3;

@@ -1,7 +1,7 @@
 /** One line about a runner that is being watched, and where it is written. */
-import type { RunnerStatus } from '../../core/contract/index.ts';
-import type { Output } from './output.ts';
-import { clean, formatAge, shorten } from './text.ts';
+import type { RunnerStatus } from '../../../core/contract/index.ts';
+import type { Output } from '../terminal/output.ts';
+import { clean, formatAge, shorten } from '../terminal/text.ts';
 
 /** What is known at one moment. `status` is absent while no worker answers. */
 export interface Seen {

@@ -1,7 +1,7 @@
 /** Where a command's results go: text for people, or one JSON document on stdout and errors as JSON on stderr. */
 import { CliError, EXIT } from './exit.ts';
 import { clean, cleanDeep } from './text.ts';
-import { fieldText } from './runnerFlags.ts';
+import { fieldText } from '../runner/runnerFlags.ts';
 
 /** What a command needs of its process; tests hand in their own. */
 export interface Terminal {

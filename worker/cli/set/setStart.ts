@@ -1,8 +1,8 @@
 /** Starts the workflow of a set. */
-import { SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover, type SetScale } from '../../core/contract/index.ts';
-import type { SetSpec } from '../../core/input/runnerSet.ts';
-import type { Session } from './session.ts';
-import { clean, shorten } from './text.ts';
+import { SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover, type SetScale } from '../../../core/contract/index.ts';
+import type { SetSpec } from '../../../core/input/runnerSet.ts';
+import type { Session } from '../temporal/session.ts';
+import { clean, shorten } from '../terminal/text.ts';
 
 /** Temporal's bound is 200 bytes; what is in here is mostly ASCII. */
 const SUMMARY = 120;

@@ -1,6 +1,6 @@
 /** The documents of `holdfast set apply -f`: YAML, of several documents or with lists in them, or JSON. */
 import { isAlias, isNode, LineCounter, parseAllDocuments, type Document, type Node } from 'yaml';
-import { CliError, type FieldError } from './exit.ts';
+import { CliError, type FieldError } from '../terminal/exit.ts';
 
 /** One set, as it is written; not validated. */
 export interface SetDocument {

@@ -1,8 +1,8 @@
 /** Reads how a runner is: from its workflow where a worker answers, else from what Temporal itself knows. */
 import type { WorkflowExecutionInfo } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../core/contract/index.ts';
-import type { Session } from './session.ts';
-import { toCliError } from './temporalErrors.ts';
+import { SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../../core/contract/index.ts';
+import type { Session } from '../temporal/session.ts';
+import { toCliError } from '../temporal/temporalErrors.ts';
 
 /** What visibility says of a runner. Times in ISO 8601. */
 export interface RunnerRow {

@@ -1,8 +1,8 @@
 /** `holdfast set …`: its options and help. */
 import type { Command } from 'commander';
-import { defined } from '../../core/defined.ts';
-import { withSession, type CommandContext } from './commandContext.ts';
-import { CliError } from './exit.ts';
+import { defined } from '../../../core/defined.ts';
+import { withSession, type CommandContext } from '../commandContext.ts';
+import { CliError } from '../terminal/exit.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addSetCommands(program: Command, context: CommandContext): void {
@@ -24,7 +24,7 @@ function addApply(set: Command, context: CommandContext): void {
     .option('--dry-run', 'show what would change; change nothing')
     .addHelpText('after', APPLY_HELP)
     .action(async (flags: { file: string; dryRun?: boolean }) => {
-      const [{ readFileText, shownPath }, { readSetDocuments }, { admitSets }, { applySets }] = await Promise.all([import('./runnerFlags.ts'), import('./setDocuments.ts'), import('./setAdmission.ts'), import('./setApply.ts')]);
+      const [{ readFileText, shownPath }, { readSetDocuments }, { admitSets }, { applySets }] = await Promise.all([import('../runner/runnerFlags.ts'), import('./setDocuments.ts'), import('./setAdmission.ts'), import('./setApply.ts')]);
       const shown = shownPath(flags.file);
       const documents = admitSets(readSetDocuments(readFileText(flags.file), shown), shown);
       for (const { warnings } of documents) for (const warning of warnings) context.output.note('warning', `warning: ${warning}`);

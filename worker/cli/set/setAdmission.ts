@@ -1,8 +1,8 @@
 /** Validates the documents of `holdfast set apply` with the workflow's own parser, all of them before anything is applied. */
-import { scheduleFault } from '../../activities/sets/schedules.ts';
-import type { RunnerSetInput } from '../../core/contract/index.ts';
-import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
-import { CliError, type FieldError } from './exit.ts';
+import { scheduleFault } from '../../../activities/sets/schedules.ts';
+import type { RunnerSetInput } from '../../../core/contract/index.ts';
+import { parseRunnerSetInput, type SetSpec } from '../../../core/input/runnerSet.ts';
+import { CliError, type FieldError } from '../terminal/exit.ts';
 import type { SetDocument } from './setDocuments.ts';
 
 /** A document that is a set. */

@@ -1,11 +1,11 @@
 /** `holdfast set scale|pause|resume|hold|delete`: what an operator tells one set. */
-import { drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, scaleUpdate, setStatusQuery, type RunnerSetStatus, type SetScale } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import { confirm } from './confirm.ts';
-import { CliError, EXIT } from './exit.ts';
-import type { Output } from './output.ts';
-import { requestedBy } from './requestedBy.ts';
-import type { Session } from './session.ts';
+import { drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, scaleUpdate, setStatusQuery, type RunnerSetStatus, type SetScale } from '../../../core/contract/index.ts';
+import { defined } from '../../../core/defined.ts';
+import { confirm } from '../terminal/confirm.ts';
+import { CliError, EXIT } from '../terminal/exit.ts';
+import type { Output } from '../terminal/output.ts';
+import { requestedBy } from '../temporal/requestedBy.ts';
+import type { Session } from '../temporal/session.ts';
 import { askSet, nameOf, runningSet, tellSet } from './setClient.ts';
 import { waitForSetEnd } from './setEnd.ts';
 import { boundsText } from './setGet.ts';

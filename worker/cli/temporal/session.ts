@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
-import { defined } from '../../core/defined.ts';
-import { CliError } from './exit.ts';
+import { defined } from '../../../core/defined.ts';
+import { CliError } from '../terminal/exit.ts';
 import { isUnheard, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
 
 /** The options that every command has. */

@@ -1,6 +1,6 @@
 /** Task queues that something waits on and no worker polls: a wait that would else say nothing. */
 import type { WorkflowExecutionDescription } from '@temporalio/client';
-import { ciTaskQueue } from '../../core/contract/index.ts';
+import { ciTaskQueue } from '../../../core/contract/index.ts';
 import type { PendingActivity } from './pendingActivities.ts';
 import type { Session } from './session.ts';
 

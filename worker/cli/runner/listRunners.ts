@@ -1,10 +1,10 @@
 /** `holdfast runner list` */
-import type { Output } from './output.ts';
+import type { Output } from '../terminal/output.ts';
 import { toRow, type RunnerRow } from './runnerState.ts';
 import { selectionQuery, type Selection } from './selection.ts';
-import type { Session } from './session.ts';
-import { table } from './table.ts';
-import { formatAge } from './text.ts';
+import type { Session } from '../temporal/session.ts';
+import { table } from '../terminal/table.ts';
+import { formatAge } from '../terminal/text.ts';
 
 /** Runners that a selection names, newest first. */
 export async function selectRunners(session: Session, selection: Selection, limit: number): Promise<{ rows: RunnerRow[]; more: boolean }> {

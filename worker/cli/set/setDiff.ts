@@ -1,6 +1,6 @@
 /** What would change in a set, field by field. Pure. */
-import type { RunnerSetInput } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import type { RunnerSetInput } from '../../../core/contract/index.ts';
+import { defined } from '../../../core/defined.ts';
 
 /** One field that differs. Without `from` it is new, without `to` it goes. */
 export interface SetChange {

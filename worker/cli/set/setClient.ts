@@ -1,11 +1,11 @@
 /** What `holdfast set` asks of a set's workflow, and its errors in the words of sets. */
 import { WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError, type WorkflowExecutionDescription } from '@temporalio/client';
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common';
-import { RUNNER_SET_WORKFLOW, setWorkflowId, type RunnerSetStatus } from '../../core/contract/index.ts';
-import { CliError } from './exit.ts';
-import { QUERY_TIMEOUT_MS } from './runnerState.ts';
-import type { Session } from './session.ts';
-import { toCliError } from './temporalErrors.ts';
+import { RUNNER_SET_WORKFLOW, setWorkflowId, type RunnerSetStatus } from '../../../core/contract/index.ts';
+import { CliError } from '../terminal/exit.ts';
+import { QUERY_TIMEOUT_MS } from '../runner/runnerState.ts';
+import type { Session } from '../temporal/session.ts';
+import { toCliError } from '../temporal/temporalErrors.ts';
 
 /** A worker that runs answers an update within this, in ms: validation, and an activity or two. */
 const UPDATE_TIMEOUT_MS = 10_000;

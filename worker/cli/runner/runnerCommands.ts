@@ -1,8 +1,8 @@
 /** `holdfast runner …` and `holdfast run`: their options and help. */
 import { Option, type Command } from 'commander';
-import { defined } from '../../core/defined.ts';
-import { withSession, type CommandContext } from './commandContext.ts';
-import { CliError, EXIT } from './exit.ts';
+import { defined } from '../../../core/defined.ts';
+import { withSession, type CommandContext } from '../commandContext.ts';
+import { CliError, EXIT } from '../terminal/exit.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { Selection } from './selection.ts';
 

@@ -1,8 +1,8 @@
 /** From the flags of `runner start` and `run`, and a file, to the one JSON object that the workflow takes. */
 import { readFileSync } from 'node:fs';
 // Not the contract's index: what prints the help must not load Temporal's SDK.
-import { RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerInput, type RunnerTimeouts, type StopInput } from '../../core/contract/runnerInput.ts';
-import { CliError, type FieldError } from './exit.ts';
+import { RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerInput, type RunnerTimeouts, type StopInput } from '../../../core/contract/runnerInput.ts';
+import { CliError, type FieldError } from '../terminal/exit.ts';
 
 /** An option of `runner start` and `run`, and the field of the input that it fills. */
 interface RunnerFlag {

@@ -1,18 +1,18 @@
 /** `holdfast runner drain` and `holdfast runner cancel`: one runner by id, or many by selection. */
 import { WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
 import pMap from 'p-map';
-import { cancelSignal, drainUpdate, type CancelMode } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import { confirm } from './confirm.ts';
-import { CliError, EXIT } from './exit.ts';
+import { cancelSignal, drainUpdate, type CancelMode } from '../../../core/contract/index.ts';
+import { defined } from '../../../core/defined.ts';
+import { confirm } from '../terminal/confirm.ts';
+import { CliError, EXIT } from '../terminal/exit.ts';
 import { waitForEnd, type RunnerEnd } from './followRunner.ts';
 import { selectRunners } from './listRunners.ts';
-import type { Output } from './output.ts';
-import { requestedBy } from './requestedBy.ts';
+import type { Output } from '../terminal/output.ts';
+import { requestedBy } from '../temporal/requestedBy.ts';
 import type { Selection } from './selection.ts';
-import type { Session } from './session.ts';
+import type { Session } from '../temporal/session.ts';
 import { findRunner } from './startRunner.ts';
-import { toCliError } from './temporalErrors.ts';
+import { toCliError } from '../temporal/temporalErrors.ts';
 
 export interface StopOptions {
   readonly action: 'drain' | 'cancel';

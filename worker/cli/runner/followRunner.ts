@@ -1,10 +1,10 @@
 /** How a runner's life ended, asked now or waited for. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
-import type { RunnerResult } from '../../core/contract/index.ts';
-import { EXIT } from './exit.ts';
-import type { Session } from './session.ts';
-import { isConnectionLoss, toCliError } from './temporalErrors.ts';
+import type { RunnerResult } from '../../../core/contract/index.ts';
+import { EXIT } from '../terminal/exit.ts';
+import type { Session } from '../temporal/session.ts';
+import { isConnectionLoss, toCliError } from '../temporal/temporalErrors.ts';
 
 /** The verdict, or what stands for it when the workflow gave none. */
 export interface RunnerEnd extends Partial<Omit<RunnerResult, 'outcome' | 'cause' | 'message'>> {

@@ -1,15 +1,15 @@
 /** Stays attached to a runner until it ends: a live phase line, and Ctrl-C. */
-import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import { EXIT } from './exit.ts';
+import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../../core/contract/index.ts';
+import { defined } from '../../../core/defined.ts';
+import { EXIT } from '../terminal/exit.ts';
 import { exitStatusOf, pause, waitForEnd, type RunnerEnd } from './followRunner.ts';
 import { onInterrupt, samePressMs } from './interrupts.ts';
-import type { Output } from './output.ts';
+import type { Output } from '../terminal/output.ts';
 import { PhaseLine, type Seen } from './phaseLine.ts';
 import { QUERY_TIMEOUT_MS, queryStatus } from './runnerState.ts';
-import type { Session } from './session.ts';
+import type { Session } from '../temporal/session.ts';
 import type { StartedRunner } from './startRunner.ts';
-import { isConnectionLoss, toCliError } from './temporalErrors.ts';
+import { isConnectionLoss, toCliError } from '../temporal/temporalErrors.ts';
 
 /** How often the line is brought up to date, in ms. */
 const REFRESH_MS = 1_000;

@@ -1,7 +1,7 @@
 /** From flags to a visibility query (https://docs.temporal.io/list-filter). */
-import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../core/contract/index.ts';
-import { quoted } from '../../core/domain/visibility.ts';
-import { CliError } from './exit.ts';
+import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../../core/contract/index.ts';
+import { quoted } from '../../../core/domain/visibility.ts';
+import { CliError } from '../terminal/exit.ts';
 
 /** Which runners are meant. */
 export interface Selection {

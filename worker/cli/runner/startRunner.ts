@@ -1,13 +1,13 @@
 /** Starts a runner's workflow from a validated input. */
 import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../core/contract/index.ts';
-import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../../core/contract/index.ts';
+import { parseRunnerInput, type RunnerSpec } from '../../../core/input/runner.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { readableName } from './readableName.ts';
-import type { Session } from './session.ts';
-import { toCliError } from './temporalErrors.ts';
-import { clean } from './text.ts';
+import type { Session } from '../temporal/session.ts';
+import { toCliError } from '../temporal/temporalErrors.ts';
+import { clean } from '../terminal/text.ts';
 
 /** Everything that a start needs, decided before Temporal is asked. */
 export interface StartPlan {

@@ -1,6 +1,6 @@
 /** What a runner is busy trying: its pending activities, with attempts, the last failure and the next retry. */
 import type { DescribeWorkflowExecutionResponse } from '@temporalio/client';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../../core/defined.ts';
 
 /** Times in ISO 8601. */
 export interface PendingActivity {

@@ -1,10 +1,10 @@
 /** `holdfast set apply`: brings the running sets to what a file says. */
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
 import pMap from 'p-map';
-import { applyUpdate, setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
-import { CliError, EXIT } from './exit.ts';
-import type { Output } from './output.ts';
-import type { Session } from './session.ts';
+import { applyUpdate, setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../../core/contract/index.ts';
+import { CliError, EXIT } from '../terminal/exit.ts';
+import type { Output } from '../terminal/output.ts';
+import type { Session } from '../temporal/session.ts';
 import type { AdmittedDocument } from './setAdmission.ts';
 import { askSet, describeSetById, setError, tellSet } from './setClient.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from './setDiff.ts';

@@ -1,15 +1,15 @@
 /** `holdfast set get` */
-import { coverOf } from '../../activities/sets/listCovers.ts';
-import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import type { Output } from './output.ts';
-import { pendingActivities, type PendingActivity } from './pendingActivities.ts';
-import type { Session } from './session.ts';
+import { coverOf } from '../../../activities/sets/listCovers.ts';
+import { setStatusQuery, type RunnerSetStatus } from '../../../core/contract/index.ts';
+import { defined } from '../../../core/defined.ts';
+import type { Output } from '../terminal/output.ts';
+import { pendingActivities, type PendingActivity } from '../temporal/pendingActivities.ts';
+import type { Session } from '../temporal/session.ts';
 import { askSet, describeSet, nameOf } from './setClient.ts';
 import { readSetEnd, type SetEnd } from './setEnd.ts';
-import { table } from './table.ts';
-import { formatAge } from './text.ts';
-import { unpolledLines, unpolledQueues, type UnpolledQueue } from './unpolledQueues.ts';
+import { table } from '../terminal/table.ts';
+import { formatAge } from '../terminal/text.ts';
+import { unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
 
 /** Everything known about one set. */
 export interface SetDetails {

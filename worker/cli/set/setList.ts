@@ -1,13 +1,13 @@
 /** `holdfast set list` */
 import pMap from 'p-map';
-import { coverOf } from '../../activities/sets/listCovers.ts';
-import { RUNNER_SET_WORKFLOW, setStatusQuery, type RunnerSetStatus, type SetRunnerStatus } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import type { Output } from './output.ts';
-import type { Session } from './session.ts';
+import { coverOf } from '../../../activities/sets/listCovers.ts';
+import { RUNNER_SET_WORKFLOW, setStatusQuery, type RunnerSetStatus, type SetRunnerStatus } from '../../../core/contract/index.ts';
+import { defined } from '../../../core/defined.ts';
+import type { Output } from '../terminal/output.ts';
+import type { Session } from '../temporal/session.ts';
 import { askSet, nameOf } from './setClient.ts';
-import { table } from './table.ts';
-import { formatAge } from './text.ts';
+import { table } from '../terminal/table.ts';
+import { formatAge } from '../terminal/text.ts';
 
 /** A running set. What only a worker can say is absent when none answers; `note` says so then. */
 export interface SetRow extends Partial<Pick<RunnerSetStatus, 'generation' | 'desired' | 'min' | 'max' | 'jobs' | 'paused' | 'waitsFor' | 'ending'>> {

@@ -1,10 +1,10 @@
 /** How a set ended, asked now or waited for. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
-import { pause } from './followRunner.ts';
-import type { Session } from './session.ts';
+import { pause } from '../runner/followRunner.ts';
+import type { Session } from '../temporal/session.ts';
 import { setError } from './setClient.ts';
-import { isConnectionLoss } from './temporalErrors.ts';
+import { isConnectionLoss } from '../temporal/temporalErrors.ts';
 
 /** `ended`: all its runners have left. Otherwise some may be there. */
 export interface SetEnd {

@@ -1,16 +1,16 @@
 /** `holdfast runner get` */
-import type { RunnerStatus } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import { CliError } from './exit.ts';
+import type { RunnerStatus } from '../../../core/contract/index.ts';
+import { defined } from '../../../core/defined.ts';
+import { CliError } from '../terminal/exit.ts';
 import { readEnd, type RunnerEnd } from './followRunner.ts';
-import type { Output } from './output.ts';
-import { pendingActivities, type PendingActivity } from './pendingActivities.ts';
+import type { Output } from '../terminal/output.ts';
+import { pendingActivities, type PendingActivity } from '../temporal/pendingActivities.ts';
 import { queryStatus, toRow, type RunnerRow } from './runnerState.ts';
-import type { Session } from './session.ts';
+import type { Session } from '../temporal/session.ts';
 import { findRunner } from './startRunner.ts';
-import { table } from './table.ts';
-import { formatAge } from './text.ts';
-import { unpolledLines, unpolledQueues, type UnpolledQueue } from './unpolledQueues.ts';
+import { table } from '../terminal/table.ts';
+import { formatAge } from '../terminal/text.ts';
+import { unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
 
 /** Everything known about one runner. */
 export interface RunnerDetails extends RunnerRow {
