@@ -14,11 +14,17 @@ export async function tearDown(ports: ActivityPorts, input: TearDownInput): Prom
   const { compute, heldBackAnswers } = ports;
   const { identity, namespace } = input;
   const { state, lookOut } = await onCluster(`deleting what ran of ${compute.podName(identity)}`, async () => {
-    const [deleted] = await Promise.all([
-      deletePod(ports, input),
-      input.secret === true ? compute.deleteRegistrationSecret(identity, namespace) : undefined,
-      input.claims === undefined ? undefined : compute.deleteClaims(identity, input.claims, namespace),
-    ]);
+    const deleted = await deletePod(ports, input);
+    try {
+      // Not before the pod: while its deletion is refused, a container that has not started yet needs its Secret.
+      await Promise.all([
+        input.secret === true ? compute.deleteRegistrationSecret(identity, namespace) : undefined,
+        input.claims === undefined ? undefined : compute.deleteClaims(identity, input.claims, namespace),
+      ]);
+    } catch (error) {
+      if (deleted.lookOut !== undefined) heldBackAnswers?.forget(deleted.lookOut);
+      throw error;
+    }
     return deleted;
   });
   return await answerSoon(heldBackAnswers, lookOut, (seen) => (seen?.gone === true ? 'gone' : state));

@@ -75,6 +75,19 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
+  test('a denied stop of a runner whose container has not started leaves it its Secret: it can start', async () => {
+    compute.refusals.set('deletePod', denied());
+    run = await world.start();
+    pod = await run.pod();
+    await run.handle.signal('cancel', { mode: 'force', reason: 'enough' });
+    await tellsWhy();
+    expect(compute.secrets.size).toBe(1);
+    compute.start(pod);
+    compute.refusals.clear();
+    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expectNothingLeft({ compute, ci });
+  });
+
   test('a denied stop becomes a force', async () => {
     await busyRunner();
     compute.refusals.set('deletePod', denied());

@@ -24,7 +24,7 @@ const CAUSES: Readonly<Record<string, RunnerCause>> = {
 
 /** Failures with which the cluster or the CI server has answered: nothing of what it was asked for is under way. */
 const ANSWERED: ReadonlySet<string | undefined> = new Set(
-  (['overtaken', 'name_taken', 'rejected', 'credentials', 'unknownCredential', 'rate_limited', 'quota_exceeded', 'invalid', 'forbidden'] as const).map((kind) => FAILURE_TYPES[kind]),
+  (['overtaken', 'name_taken', 'rejected', 'credentials', 'unknownCredential', 'rate_limited', 'quota_exceeded', 'invalid', 'forbidden', 'wrongPlace'] as const).map((kind) => FAILURE_TYPES[kind]),
 );
 
 /** A name has 10 hex digits of its own: more than one that is taken is something else than chance. */
