@@ -165,7 +165,7 @@ async function register(life: RunnerLife): Promise<Failure | undefined> {
   const { scope } = life;
   const calls = ciCalls(spec.credential, scope, 'provision', { summary: 'wait until the runner is online', withinMs });
   const called = await callUnless(
-    () => runner.ended !== undefined || life.cancel !== undefined || runner.sawJob,
+    () => runner.ended !== undefined || life.cancel !== undefined || life.sawJob,
     async () =>
       await calls.lookUpRunner({
         scope,
@@ -178,7 +178,7 @@ async function register(life: RunnerLife): Promise<Failure | undefined> {
   if (called.kind === 'done') {
     runner.online = true;
     runner.id = called.value.runnerId;
-  } else if (called.kind === 'failed' && !runner.sawJob && runner.ended === undefined) {
+  } else if (called.kind === 'failed' && !life.sawJob && runner.ended === undefined) {
     const cause = CAUSES[called.type] ?? 'never_registered';
     return { cause, message: `The runner did not come online within ${formatDuration(withinMs)}: ${called.message}` };
   }

@@ -8,6 +8,7 @@ import type { Scope } from '../../core/domain/ciServer.ts';
 import type { PodView, RunnerIdentity } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
 import { RunnerDisplay, type ShownVerdict } from './display.ts';
+import { NO_JOBS, afterJobEvent, type RunnerJobs } from './jobs.ts';
 
 /** What is known of the present runner of a life. */
 export interface RunnerState {
@@ -18,16 +19,20 @@ export interface RunnerState {
   /** The pod once it has ended: what everything else waits for. */
   ended?: PodView;
   online: boolean;
+  /** A job ran, by a word that nothing takes back: the CI server's, or the runner's own record. */
   sawJob: boolean;
-  /** By the pod's own probes; `undefined` when it does not tell. */
+  /** By the pod's own probes, since it is online; `undefined` when it does not tell, or has not told yet. */
   podBusy?: boolean;
   /** By job events. */
-  ciBusy: boolean;
+  jobs: RunnerJobs;
+  /** For people. */
   job?: string;
   /** When its last job was said to have ended otherwise than in success (ms since the epoch). */
   jobFailedAt?: number;
   /** ms since the epoch. */
   busySince?: number;
+  /** Key of the job that it has been busy with since then, once an event told. */
+  busyWith?: string;
   /** ms since the epoch; moved by `extendDeadline`. */
   jobDeadline?: number;
 }
@@ -119,7 +124,7 @@ export class RunnerLife {
 
   #newRunner(attempt: number): RunnerState {
     const { workflowId, firstRunId } = this;
-    return { identity: { workflowId, firstRunId, attempt }, online: false, sawJob: false, ciBusy: false };
+    return { identity: { workflowId, firstRunId, attempt }, online: false, sawJob: false, jobs: NO_JOBS };
   }
 
   /**
@@ -173,27 +178,27 @@ export class RunnerLife {
     if (this.#spec !== undefined) this.#display.detail(this.#spec, this.status());
   }
 
-  /** A job event from the CI server: an early hint. Events about other runners, and stale ones, change nothing. */
+  /** A job event from the CI server: an early hint. Events about other runners, and those that say nothing new, change nothing. */
   onCiEvent(event: CiEvent): void {
-    const { runner } = this;
+    const { runner, spec } = this;
     if (event.runnerName !== undefined && event.runnerName !== this.runnerName) return;
-    if (event.action === 'in_progress') {
-      runner.ciBusy = true;
-      runner.job = `${event.jobName ?? 'job'} (${event.jobId})`;
-      this.#becameBusy();
-    } else if (event.action === 'completed') {
-      runner.ciBusy = false;
-      // An event that overtook its own in_progress still proves that a job ran.
-      runner.sawJob = true;
-      if (event.conclusion !== undefined && event.conclusion !== 'success') runner.jobFailedAt = Date.now();
-      if (runner.podBusy !== true) this.#becameIdle();
-    }
+    const jobs = afterJobEvent(runner.jobs, event);
+    if (jobs === runner.jobs) return;
+    // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
+    Object.assign(runner, { jobs, online: true, sawJob: true });
+    if (event.action === 'completed' && event.conclusion !== undefined && event.conclusion !== 'success') runner.jobFailedAt = Date.now();
+    // A pod that tells is not made busy by an event, which may be late: it has only one job that an event can be about if it takes but one.
+    if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral)) this.#becameBusy();
+    else if (jobs.running === undefined && runner.podBusy !== true) this.#becameIdle();
+    this.#nameJob();
   }
 
   /** The pod's own word on idle and busy. */
-  onPodState(event: PodStateEvent): void {
+  onPodState({ uid, state, again }: PodStateEvent): void {
     const { runner } = this;
-    if (runner.pod !== undefined && event.uid === runner.pod.uid) this.heardPod(event.state === 'busy');
+    if (runner.pod === undefined || uid !== runner.pod.uid) return;
+    if (again === true) this.heardPod(false);
+    this.heardPod(state === 'busy');
   }
 
   /** What the runner's pod says, however it was heard. */
@@ -201,36 +206,60 @@ export class RunnerLife {
     this.runner.podBusy = busy;
     if (busy) this.#becameBusy();
     else this.#becameIdle();
+    this.#nameJob();
   }
 
-  /** A plain command is its own job. Under the supervisor its timeout is kept in the pod, and the workflow's is the backstop. */
+  /** A plain command is its own job. */
   commandRuns(): void {
-    const { runner, spec } = this;
-    const backstopMs = runner.pod?.online === undefined ? 0 : spec.pod.terminationGracePeriodSeconds * 1_000 + BACKSTOP_MS;
-    runner.jobDeadline ??= Date.now() + spec.timeouts.jobTimeoutMs + backstopMs;
     this.heardPod(true);
   }
 
   #becameBusy(): void {
-    const { runner } = this;
-    Object.assign(runner, { online: true, sawJob: true });
-    runner.busySince ??= Date.now();
-    runner.jobDeadline ??= runner.busySince + this.spec.timeouts.jobTimeoutMs;
+    this.runner.online = true;
+    if (this.runner.busySince === undefined) this.#beginJob();
+  }
+
+  #beginJob(): void {
+    const { runner, spec } = this;
+    // Under the supervisor a plain command's timeout is kept in the pod, and the workflow's is the backstop.
+    const backstopMs = spec.scope === undefined && runner.pod?.online !== undefined ? spec.pod.terminationGracePeriodSeconds * 1_000 + BACKSTOP_MS : 0;
+    runner.busySince = Date.now();
+    runner.jobDeadline = runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs;
+    delete runner.busyWith;
+  }
+
+  /** Whose job is it? One must not be stopped at the deadline of the one before it, between which and itself nobody saw the runner idle. */
+  #nameJob(): void {
+    const { runner, spec } = this;
+    const { running } = runner.jobs;
+    if (runner.busySince === undefined) return;
+    if (runner.busyWith !== undefined && runner.busyWith !== running?.key && !spec.ephemeral) this.#beginJob();
+    if (running !== undefined) Object.assign(runner, { busyWith: running.key, job: running.label });
   }
 
   #becameIdle(): void {
-    // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands.
-    if (this.spec.ephemeral) return;
-    delete this.runner.busySince;
-    delete this.runner.jobDeadline;
-    delete this.runner.job;
+    const { runner, spec } = this;
+    // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands. One that never had any was taken for busy.
+    if (spec.ephemeral && runner.sawJob) return;
+    delete runner.busySince;
+    delete runner.busyWith;
+    delete runner.jobDeadline;
+    delete runner.job;
+  }
+
+  /** A job ran, or runs. A pod that was taken for busy, and then tells that it is not, takes it back; so does the runner's own record. */
+  get sawJob(): boolean {
+    const { sawJob, podBusy, pod } = this.runner;
+    return pod?.exit?.record?.job !== 'none' && (sawJob || podBusy === true);
   }
 
   /** What the runner itself says, by its pod or by job events; never what the CI server's lists say. */
   ownSignal(): 'idle' | 'busy' | 'unknown' {
-    const { podBusy, ciBusy } = this.runner;
+    const { podBusy, jobs, pod } = this.runner;
     if (podBusy !== undefined) return podBusy ? 'busy' : 'idle';
-    return ciBusy ? 'busy' : 'unknown';
+    if (jobs.running !== undefined) return 'busy';
+    // A pod that tells has told of no job.
+    return pod?.busy === false || pod?.busyFrom !== undefined ? 'idle' : 'unknown';
   }
 
   carry(): CarriedLife {

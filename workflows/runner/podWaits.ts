@@ -61,14 +61,11 @@ export function see(life: RunnerLife, pod: PodView): boolean {
   if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
   else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;
   const busy = isBusy(pod, Date.now());
-  if (busy !== undefined && !pod.ended) life.heardPod(busy);
+  if (busy !== undefined && pod.online === true && !pod.ended) life.heardPod(busy);
   const job = pod.exit?.record?.job;
-  // What the runner itself wrote down at its end beats what was last seen of it.
-  if (job === 'none') {
-    // Its probes fail in its last moments, too, as those of a busy one do.
-    runner.podBusy = false;
-    if (runner.job === undefined && !runner.ciBusy) runner.sawJob = false;
-  } else if (job !== undefined) Object.assign(runner, { online: true, sawJob: true, podBusy: job !== 'done' });
+  // What the runner itself wrote down at its end beats what was last seen of it: its probes fail in its last moments, as those of a busy one do.
+  if (job !== undefined) runner.podBusy = job === 'running' || job === 'interrupted';
+  if (job !== undefined && job !== 'none') Object.assign(runner, { online: true, sawJob: true });
   return true;
 }
 

@@ -45,7 +45,7 @@ function seenNow(life: RunnerLife): SeenFacts {
     ephemeral: spec.ephemeral,
     started: pod?.startedAt !== undefined,
     ended: pod === undefined || pod.ended || runner.ended !== undefined,
-    sawJob: runner.sawJob,
+    sawJob: life.sawJob,
     toldToGo: pod?.terminating === true || pod?.disruption !== undefined,
     ownSignal: life.ownSignal(),
     heldId: runner.id !== undefined || runner.online,
