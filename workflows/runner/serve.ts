@@ -3,6 +3,7 @@ import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@te
 import type { CarriedLife, RunnerLife } from './life.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
+import { lookAtPod } from './podWaits.ts';
 
 /** Serves until the runner has ended or somebody wants it gone. A static runner continues as new in between, when the server suggests it. */
 export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
@@ -19,7 +20,10 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
     const woken = timeoutMs === undefined ? await always(condition(changed)) : await condition(changed, Math.max(1, timeoutMs), { summary: busy ? 'job timeout' : 'idle timeout' });
     if (mayContinueAsNew(life)) await continueAsNew<(input: RunnerInput, carried: CarriedLife) => Promise<unknown>>(input, life.carry());
     if (woken) continue;
-    if (busy) life.requestCancel({ mode: 'stop', reason: `its job ran for ${formatDuration(spec.timeouts.jobTimeoutMs)}`, by: 'run_timeout' });
+    // Nothing is stopped on an old view: that it is idle again may have been lost.
+    if (busy && runner.podBusy === true && spec.scope !== undefined) await lookAtPod(life, 'does its job still run?');
+    if ((runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline) continue;
+    if (busy) life.requestCancel({ mode: 'stop', reason: `its job ran for ${formatDuration(Date.now() - (runner.busySince ?? Number.NaN))}`, by: 'run_timeout' });
     else life.requestCancel({ mode: 'drain', reason: `it was idle for ${formatDuration(spec.timeouts.idleMs ?? 0)}`, by: 'idle_timeout' });
   }
 }
