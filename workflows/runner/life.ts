@@ -5,49 +5,14 @@ import type { CiEvent, PodStateEvent, RunnerPhase, RunnerResult, RunnerStatus } 
 import { defined } from '../../core/defined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
-import type { PodView, RunnerIdentity } from '../../core/domain/pod.ts';
+import { formatDuration } from '../../core/domain/duration.ts';
+import type { PodView } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
+import type { Called } from '../calls.ts';
 import { RunnerDisplay, type ShownVerdict } from './display.ts';
-import { NO_JOBS, afterJobEvent, type RunnerJobs } from './jobs.ts';
-
-/** What is known of the present runner of a life. */
-export interface RunnerState {
-  readonly identity: RunnerIdentity;
-  id?: number;
-  /** The pod as last seen. */
-  pod?: PodView;
-  /** The pod once it has ended: what everything else waits for. */
-  ended?: PodView;
-  online: boolean;
-  /** A job ran, by a word that nothing takes back: the CI server's, or the runner's own record. */
-  sawJob: boolean;
-  /** By the pod's own probes, since it is online; `undefined` when it does not tell, or has not told yet. */
-  podBusy?: boolean;
-  /** By job events. */
-  jobs: RunnerJobs;
-  /** For people. */
-  job?: string;
-  /** When its last job was said to have ended otherwise than in success (ms since the epoch). */
-  jobFailedAt?: number;
-  /** ms since the epoch. */
-  busySince?: number;
-  /** Key of the job that it has been busy with since then, once an event told. */
-  busyWith?: string;
-  /** ms since the epoch; moved by `extendDeadline`. */
-  jobDeadline?: number;
-}
-
-/** What continue-as-new carries over. */
-export interface CarriedLife {
-  readonly spec: AdmittedRunner;
-  readonly runner: RunnerState;
-  readonly phases: RunnerStatus['phases'];
-  readonly replaced: RunnerResult['replaced'];
-  readonly unregisterAttempts: number;
-  readonly neverStartedInARow: number;
-  readonly shortLivedInARow: number;
-  readonly cancel?: Cancellation;
-}
+import type { AttemptFailure, CarriedLife, RunnerState } from './carried.ts';
+import { NO_JOBS, afterJobEvent } from './jobs.ts';
+import type { HeardFacts } from './unregisterFacts.ts';
 
 /** After the supervisor should have ended a command that ran into its timeout. */
 const BACKSTOP_MS = 60_000;
@@ -62,16 +27,24 @@ const MAX_PHASES = 60;
 export class RunnerLife {
   readonly workflowId: string;
   readonly firstRunId: string;
+  /** When its first run began (ms since the epoch). */
+  readonly bornAtMs: number;
   runner: RunnerState;
   cancel: Cancellation | undefined;
   /** Plain cancellation was requested: the workflow ends Cancelled. */
   plainlyCancelled = false;
   /** Its set knows that a runner of this life was online. */
-  toldOnline: boolean;
+  toldOnline = false;
+  /** Of the present attempt. */
+  failure: AttemptFailure | undefined;
+  /** What the present runner's unregistration has heard, while it goes on. */
+  heard: HeardFacts | undefined;
   /** The present runner's pod and Secret were asked to be deleted. */
   deletion: Promise<PodDeletion> | undefined;
   /** Why the cluster refused that last, for as long as it does. */
   deletionRefused: string | undefined;
+  /** Waits for a condition of a pod that have no answer yet, by activity id. */
+  readonly podWaits = new Map<string, Promise<Called<PodView>>>();
   unregisterAttempts = 0;
   replaced: RunnerResult['replaced'] = [];
   neverStartedInARow = 0;
@@ -82,17 +55,16 @@ export class RunnerLife {
   readonly #display = new RunnerDisplay();
   #waits: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'> = {};
 
-  constructor(workflowId: string, firstRunId: string, carried?: CarriedLife) {
+  constructor(workflowId: string, firstRunId: string, bornAtMs: number, carried?: CarriedLife) {
     this.workflowId = workflowId;
     this.firstRunId = firstRunId;
+    this.bornAtMs = bornAtMs;
     this.runner = carried?.runner ?? this.#newRunner(1);
-    // A life continues as new only while it is online.
-    this.toldOnline = carried !== undefined;
     if (carried === undefined) return;
-    const { spec, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = carried;
-    Object.assign(this, { phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel });
+    const { spec, runner: _, ...rest } = carried;
+    Object.assign(this, rest);
     this.#spec = spec;
-    this.#phase = phases.at(-1)?.phase ?? 'Idle';
+    this.#phase = carried.phases.at(-1)?.phase ?? 'Idle';
   }
 
   /** Its input was checked: from now on it has a name. */
@@ -120,6 +92,7 @@ export class RunnerLife {
   replaceRunner(): void {
     this.runner = this.#newRunner(this.runner.identity.attempt + 1);
     this.deletion = undefined;
+    this.heard = undefined;
   }
 
   #newRunner(attempt: number): RunnerState {
@@ -224,8 +197,24 @@ export class RunnerLife {
     // Under the supervisor a plain command's timeout is kept in the pod, and the workflow's is the backstop.
     const backstopMs = spec.scope === undefined && runner.pod?.online !== undefined ? spec.pod.terminationGracePeriodSeconds * 1_000 + BACKSTOP_MS : 0;
     runner.busySince = Date.now();
-    runner.jobDeadline = runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs;
+    runner.jobDeadline = Math.min(runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs, this.endsAtMs);
     delete runner.busyWith;
+  }
+
+  /** When a life that resumes has had its time, however often it lost its pod (ms since the epoch); no other has such a time. */
+  get endsAtMs(): number {
+    return this.spec.onEviction === 'resume' ? this.bornAtMs + this.spec.timeouts.maxAgeMs : Number.POSITIVE_INFINITY;
+  }
+
+  /** How late the job's deadline may be moved (ms since the epoch). */
+  get latestDeadlineMs(): number {
+    return Math.min((this.runner.busySince ?? Number.NaN) + this.spec.jobTimeoutCapMs, this.endsAtMs);
+  }
+
+  /** Of a job that ran into its deadline, or of a life that is too old. */
+  whyOutOfTime(): string {
+    if (Date.now() >= this.endsAtMs) return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
+    return `its job ran for ${formatDuration(Date.now() - (this.runner.busySince ?? Number.NaN))}`;
   }
 
   /** Whose job is it? One must not be stopped at the deadline of the one before it, between which and itself nobody saw the runner idle. */
@@ -263,8 +252,8 @@ export class RunnerLife {
   }
 
   carry(): CarriedLife {
-    const { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = this;
-    return { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, ...defined({ cancel }) };
+    const { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel, toldOnline, failure, heard } = this;
+    return { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, toldOnline, ...defined({ cancel, failure, heard }) };
   }
 
   status(): RunnerStatus {

@@ -4,7 +4,8 @@ import type { PodRef, PodView } from '../../core/domain/pod.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import { defined } from '../../core/defined.ts';
 import { clusterCalls, podWaitCalls, settle } from '../calls.ts';
-import type { RunnerLife, RunnerState } from './life.ts';
+import type { RunnerState } from './carried.ts';
+import type { RunnerLife } from './life.ts';
 
 /** Between two waits for a runner's end, the first of which told nothing; doubles, in ms. */
 const FIRST_AGAIN_MS = 1_000;

@@ -3,13 +3,14 @@ import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { defined } from '../../core/defined.ts';
+import type { AttemptFailure } from './carried.ts';
 import type { RunnerLife } from './life.ts';
 import type { Unregistered } from './unregister.ts';
 
 export interface EndFacts {
   readonly cancel?: Cancellation;
   /** A deadline or a failed step ended the attempt before the runner did. */
-  readonly failure?: { readonly cause?: RunnerCause; readonly message: string };
+  readonly failure?: AttemptFailure;
   /** The pod as last seen; absent when there never was one. */
   readonly pod?: PodView;
   /** Holdfast itself asked for the pod's deletion. */
@@ -35,6 +36,10 @@ export interface EndFacts {
   readonly neverStartedInARow: number;
   /** Runners in a row, this one included, that were lost within ten minutes. */
   readonly shortLivedInARow: number;
+  /** Of a life that resumes: its attempts are used up. */
+  readonly lastAttempt?: boolean;
+  /** Of a life that resumes: its time is. */
+  readonly tooOld?: boolean;
 }
 
 export interface Verdict {
@@ -52,9 +57,9 @@ const KILLED_EXIT_CODE = 137;
 const MAX_NEVER_STARTED = 3;
 const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000] as const;
 
-/** What the verdict goes by. @param failure - a deadline or a failed step ended the attempt before the runner did */
-export function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, stoppedByUs, removedAlive }: Unregistered): EndFacts {
-  const { runner, spec, cancel, neverStartedInARow, shortLivedInARow } = life;
+/** What the verdict goes by. */
+export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive }: Unregistered): EndFacts {
+  const { runner, spec, cancel, failure, neverStartedInARow, shortLivedInARow } = life;
   const { pod } = runner;
   const { sawJob } = life;
   // A runner that came online after its deadline and ran a job was not lost to it.
@@ -74,6 +79,8 @@ export function endFacts(life: RunnerLife, failure: EndFacts['failure'], { remov
     onEviction: spec.onEviction,
     neverStartedInARow,
     shortLivedInARow,
+    lastAttempt: runner.identity.attempt >= spec.maxAttempts,
+    tooOld: Date.now() >= life.endsAtMs,
   };
 }
 
@@ -213,6 +220,8 @@ function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
   }
   const busy = wasBusy(f);
   if (busy && f.onEviction === 'fail') return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
+  if (busy && f.onEviction === 'resume' && f.tooOld === true) return end('aborted', `The command was lost (${cause}), and the life is too old to try again (timeouts.maxAge).`, 'run_timeout');
+  if (busy && f.onEviction === 'resume' && f.lastAttempt === true) return end('errored', `The command was lost (${cause}) in its last attempt (maxAttempts).`, cause);
   return replace(cause, f.shortLivedInARow, busy ? 'while it ran a job' : 'while idle', f.onEviction === 'resume');
 }
 

@@ -56,7 +56,7 @@ describe('what a runner takes itself for', () => {
   function life(ephemeral: boolean, told: Partial<PodView> = {}): RunnerLife {
     const parsed = parseRunnerInput({ organization: 'acme', ephemeral, timeouts: { jobTimeout: '1h' } }, { workflowId: 'runner-1', nameHash: '0a1b2' });
     if (!parsed.ok) throw new Error('a bad input');
-    const it = new RunnerLife('runner-1', 'f');
+    const it = new RunnerLife('runner-1', 'f', NOW);
     it.admit({ ...parsed.spec, place: { compute: 'kubernetes', cluster: 'c', namespace: 'ci', installation: 'i' } });
     it.runner.pod = { name: 'p', uid: 'u', workflowId: 'runner-1', scheduled: true, createdAt: '', startedAt: new Date(NOW).toISOString(), ended: false, gone: false, terminating: false, ...told };
     return it;
