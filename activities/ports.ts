@@ -4,7 +4,7 @@
  */
 import type { HeldBackAnswers } from './heldBackAnswers.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
-import type { VolumeClaim } from '../core/contract/index.ts';
+import type { PodStateEvent, VolumeClaim } from '../core/contract/index.ts';
 import type { ServedPlace } from '../core/domain/place.ts';
 import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
@@ -234,7 +234,7 @@ export interface WaitCompleter {
    * A hint to the runner's workflow; one that is gone is tolerated.
    * @param changeId - the same for whoever tells of this change: it is told once. Absent: nothing tells it from others
    */
-  signalPodState(workflowId: string, state: { uid: string; state: 'idle' | 'busy' }, changeId?: string): Promise<void>;
+  signalPodState(workflowId: string, state: PodStateEvent, changeId?: string): Promise<void>;
   /** Has the pending activity tried again at once: it looks live itself. One that does not wait any more is tolerated. */
   lookAgain(workflowId: string, activityId: string, why: string): Promise<void>;
   /** Activity ids of waits pending in running runner workflows of that place, without those of the workflows in `except`. */

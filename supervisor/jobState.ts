@@ -34,6 +34,14 @@ export function jobStateAfter(state: JobState, sign: JobSign): JobState {
 }
 
 /**
+ * What the readiness probe answers: no job. A runner that takes one job only (`oneJob`) does not come back from it, so "ready" always means
+ * that it has had none: whoever saw a probe go astray, and took the runner for busy, can take that back.
+ */
+export function isReady({ online, busy, ran }: JobState, oneJob: boolean): boolean {
+  return online && !(oneJob ? ran : busy);
+}
+
+/**
  * What a CI runner's records say of its (last) job: there was `none`; it was `running` when the runner ended; it was `interrupted`: it
  * ended after the runner had been signalled; it is `done`.
  */

@@ -9,6 +9,7 @@ export interface Options {
   readonly command: readonly [string, ...string[]];
   readonly plan: Plan;
   readonly mode: 'command' | 'github';
+  readonly oneJob: boolean;
   readonly cleanupCommand?: readonly string[];
   readonly probes?: { readonly port: number; readonly host?: string };
   readonly marker?: string;
@@ -72,6 +73,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     command: command as unknown as Options['command'],
     plan,
     mode: read('mode', oneOf('command', 'github')) ?? 'command',
+    oneJob: text('one-job') === '1',
     ...defined({ cleanupCommand, marker: text('marker'), terminationLog: text('termination-log'), runDir: text('run-dir') }),
     ...defined({ stopReasonFrom: text('stop-reason-from'), stateDir: text('state-dir') }),
     ...(port === undefined ? {} : { probes: { port, ...defined({ host }) } }),

@@ -20,6 +20,7 @@ export const SETTINGS = [
   { flag: 'stop-to', env: 'HOLDFAST_STOP_TO', value: 'group|process', fallback: 'group', help: 'Who gets a stop\'s signals: the command\'s whole process group, or the command alone, which passes them on itself. SIGKILL at the end of the grace is for all.' },
   { flag: 'cleanup-command', env: 'HOLDFAST_CLEANUP_COMMAND', value: 'COMMAND', help: 'Runs after the command has ended and the marker is written: words separated by spaces, or a JSON array. Gets HOLDFAST_STOP_REASON, HOLDFAST_EXIT_CODE, HOLDFAST_EXIT_SIGNAL.' },
   { flag: 'mode', env: 'HOLDFAST_MODE', value: 'command|github', fallback: 'command', help: 'github: the command is GitHub\'s runner; its log and its job hooks tell when it is online and busy.' },
+  { flag: 'one-job', env: 'HOLDFAST_ONE_JOB', value: '1', help: '1: the runner takes one job only. /ready then answers no from its job\'s start to its end.' },
   { flag: 'probe-port', env: 'HOLDFAST_PROBE_PORT', value: 'PORT', help: 'Serves /startup, /ready and /live there. Default: no probes. 0: any free port, which is logged.' },
   { flag: 'probe-host', env: 'HOLDFAST_PROBE_HOST', value: 'ADDRESS', help: 'Address of the probes. Default: all of them, for the kubelet.' },
   { flag: 'marker', env: 'HOLDFAST_MARKER_FILE', value: 'PATH', help: 'File that tells the end: {exitCode, signal, reason, startedAt, endedAt}. Default: none.' },

@@ -9,7 +9,7 @@ import { type Log, eventLog } from './eventLog.ts';
 import type { StoppingSignal, SupervisorEvent } from './events.ts';
 import { NOT_RUN } from './exitStatus.ts';
 import { JobHooks } from './jobHooks.ts';
-import { jobRecord } from './jobState.ts';
+import { isReady, jobRecord } from './jobState.ts';
 import { JobWatch } from './jobWatch.ts';
 import { leave } from './leave.ts';
 import { INITIAL_STATE, type LifecycleState, step } from './lifecycle.ts';
@@ -97,7 +97,7 @@ export class Supervisor {
   }
 
   async #prepare(): Promise<void> {
-    const { mode, probes, stateDir, attempt, stopReasonFrom } = this.#options;
+    const { mode, oneJob, probes, stateDir, attempt, stopReasonFrom } = this.#options;
     if (stateDir !== undefined) await this.#pending.track(mkdir(stateDir, { recursive: true }));
     const folder = await this.#pending.track(this.#runDir());
     const reasons = new StopReasonFiles(join(folder, 'stop-reason'), stopReasonFrom, this.#pending);
@@ -117,7 +117,7 @@ export class Supervisor {
       {
         startup: () => runs() && (mode === 'command' || this.#job.state.online),
         // Also when the runner has ended: "not ready" is to say that a job runs, and nothing else.
-        ready: () => mode === 'github' && this.#job.state.online && !this.#job.state.busy,
+        ready: () => mode === 'github' && isReady(this.#job.state, oneJob),
       },
       probes,
     );

@@ -1,30 +1,88 @@
+import { LRUCache } from 'lru-cache';
+import type { PodStateEvent } from '../../core/contract/index.ts';
 import { isBusy } from '../../core/domain/podConditions.ts';
 import type { WaitCompleter } from '../ports.ts';
 import type { TaskQueue } from '../taskQueue.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
-/** Tells runners' workflows when their runner has become busy or idle; for each pod one after the other, lest busy overtake the idle that follows it. */
+type State = PodStateEvent['state'];
+
+/** How much is told of one pod. Each announcement is some seven events of its workflow's history. */
+export interface AnnouncementPace {
+  /** Told at once, where nothing was told for long. Thirty jobs of a static runner. @default 60 */
+  readonly burst: number;
+  /** After those: one in so long, in ms. @default a minute */
+  readonly everyMs: number;
+}
+const PACE: AnnouncementPace = { burst: 60, everyMs: 60_000 };
+/** Pods whose pace is kept; one that is forgotten has its burst again. */
+const MAX_PODS = 20_000;
+
+/** What was told of one pod, and what is to be. */
+interface Announced {
+  /** When its last announcement but a burst would be due (ms since the epoch): told at once while that is past. */
+  dueMs: number;
+  told?: State;
+  /** The announcement under way. */
+  telling: Promise<void>;
+  /** What is told when its turn comes. */
+  next?: { pod: PodView; state: State; readonly timer: NodeJS.Timeout };
+}
+
+/**
+ * Tells runners' workflows when their runner has become busy or idle; for each pod one after the other, lest busy overtake the idle that
+ * follows it, and at a pace: a probe that flaps every second must not write history for ever.
+ */
 export class StateAnnouncements {
   readonly #queue: TaskQueue;
   readonly #completer: WaitCompleter;
-  /** The last announcement under way, by pod. */
-  readonly #last = new Map<string, Promise<void>>();
+  readonly #pace: AnnouncementPace;
+  /** By UID. */
+  readonly #pods = new LRUCache<string, Announced>({ max: MAX_PODS, dispose: ({ next }) => clearTimeout(next?.timer) });
 
-  constructor(queue: TaskQueue, completer: WaitCompleter) {
+  constructor(queue: TaskQueue, completer: WaitCompleter, pace: AnnouncementPace = PACE) {
     this.#queue = queue;
     this.#completer = completer;
+    this.#pace = pace;
   }
 
-  tell({ name, uid, workflowId, readinessChangedAt }: PodView, state: 'busy' | 'idle'): void {
-    const before = this.#last.get(name);
-    const told = this.#queue.add(`podState of ${name}`, async () => {
+  tell(pod: PodView, state: State): void {
+    const announced = this.#pods.get(pod.uid) ?? { dueMs: 0, telling: Promise.resolve() };
+    this.#pods.set(pod.uid, announced, { noDisposeOnSet: true });
+    // Its turn will come: with the state that it has then.
+    if (announced.next !== undefined) return void Object.assign(announced.next, { pod, state });
+    const { burst, everyMs } = this.#pace;
+    const nowMs = Date.now();
+    const sinceMs = Math.max(announced.dueMs, nowMs - burst * everyMs);
+    announced.dueMs = sinceMs + everyMs;
+    if (announced.dueMs <= nowMs) return this.#announce(pod, announced, state);
+    const next = { pod, state, timer: setTimeout(() => this.#turn(announced, next), announced.dueMs - nowMs) };
+    announced.next = next;
+  }
+
+  /** Nothing more is to be told of a pod that has ended. */
+  forget({ uid }: PodView): void {
+    this.#pods.delete(uid);
+  }
+
+  stop(): void {
+    this.#pods.clear();
+  }
+
+  #turn(announced: Announced, { pod, state }: { readonly pod: PodView; readonly state: State }): void {
+    delete announced.next;
+    const asBefore = state === announced.told;
+    // Nothing follows from a job that came and went.
+    if (!asBefore || state === 'busy') this.#announce(pod, announced, state, asBefore);
+  }
+
+  #announce({ name, uid, workflowId, readinessChangedAt }: PodView, announced: Announced, state: State, again = false): void {
+    const before = announced.telling;
+    announced.told = state;
+    announced.telling = this.#queue.add(`podState of ${name}`, async () => {
       await before;
       // Every watcher sees the same time.
-      await this.#completer.signalPodState(workflowId, { uid, state }, readinessChangedAt && `${uid}/${state}/${readinessChangedAt}`);
-    });
-    this.#last.set(name, told);
-    void told.then(() => {
-      if (this.#last.get(name) === told) this.#last.delete(name);
+      await this.#completer.signalPodState(workflowId, { uid, state, ...(again ? { again: true } : {}) }, readinessChangedAt && `${uid}/${state}/${readinessChangedAt}`);
     });
   }
 }
@@ -35,7 +93,7 @@ export class StateAnnouncements {
  * @param previous - as it was seen before; `undefined`: never
  * @returns `undefined`: no news
  */
-export function stateNews(pod: PodView, previous: PodView | undefined, nowMs: number): 'busy' | 'idle' | undefined {
+export function stateNews(pod: PodView, previous: PodView | undefined, nowMs: number): State | undefined {
   const busy = isBusy(pod, nowMs);
   if (busy === undefined || pod.online !== true || pod.ended || (busy === previous?.busy && previous.online === true)) return undefined;
   if (busy) return 'busy';

@@ -35,6 +35,10 @@ export interface CancelRequest {
 export interface CiEvent {
   action: 'queued' | 'in_progress' | 'completed';
   jobId: number;
+  /** Of the workflow run: a re-run is another job. @default 1 */
+  runAttempt?: number;
+  /** When the CI server says it happened (ms since the epoch). Absent: events count in the order in which they arrive. */
+  at?: number;
   runnerId?: number;
   runnerName?: string;
   /** Shown to people; never used for a decision. */
@@ -46,6 +50,8 @@ export interface CiEvent {
 export interface PodStateEvent {
   uid: string;
   state: 'idle' | 'busy';
+  /** Busy as before, but it was idle in between: what runs is another job. */
+  again?: true;
 }
 
 export interface RunnerStatus {

@@ -20,6 +20,8 @@ export const RUNNER_TIMEOUTS = {
   jobTimeout: '24h',
   /** From the runner's end: until its registration, which the CI server has not removed by then, is handed to a workflow of its own. @default "1h" */
   unregistration: '1h',
+  /** From the start of a life that resumes (`onEviction: resume`), its waits included: it is stopped then, and not resumed again. @default "7d" */
+  maxAge: '7d',
 } as const;
 
 /** The parts of the grace ledger, with their defaults. */
@@ -108,6 +110,8 @@ export interface RunnerInput {
   onTerm?: OnTerm;
   /** What becomes of the life when a busy runner loses its pod. `resume` needs `ciServer: none`. @default "fail" */
   onEviction?: OnEviction;
+  /** With `onEviction: resume`: a command that is lost in its last attempt is not resumed again. 1 to 1000. @default 10 */
+  maxAttempts?: number;
   /** Pace of re-checks; the defaults are right for production. */
   intervals?: RunnerIntervals;
 }

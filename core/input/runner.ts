@@ -29,9 +29,12 @@ export interface RunnerSpec {
   readonly registrationMode: 'jit' | 'token';
   readonly set?: string;
   readonly onEviction: OnEviction;
+  readonly maxAttempts: number;
   /** The pod of each of its runners. */
   readonly pod: Omit<PodRequest, 'identity'> & Required<Pick<PodRequest, 'supervision' | 'volumeClaims'>>;
   readonly timeouts: Milliseconds<typeof RUNNER_TIMEOUTS>;
+  /** How long a job may be allowed to run. */
+  readonly jobTimeoutCapMs: number;
   readonly intervals: Milliseconds<typeof RUNNER_INTERVALS>;
   /** What will not do what its author may expect: shown, never a reason to refuse. */
   readonly warnings: readonly string[];
@@ -92,6 +95,7 @@ export const runnerSchema = z.strictObject({
   stop: stop.exactOptional(),
   onTerm: z.enum(['drain', 'stop', 'checkpoint'], 'must be "drain", "stop" or "checkpoint"').exactOptional(),
   onEviction: z.enum(['fail', 'replace', 'resume'], 'must be "fail", "replace" or "resume"').exactOptional(),
+  maxAttempts: z.number().int().min(1).max(1_000).exactOptional(),
   intervals: z.strictObject(durationFields(RUNNER_INTERVALS)).exactOptional(),
 } satisfies FieldsOf<RunnerInput>);
 
@@ -110,10 +114,11 @@ export function parseRunnerInput(raw: unknown, admission: RunnerAdmission = {}):
 }
 
 function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTimeouts & { jobTimeoutCap: string }, { podSeconds, ...grace }: GraceLedger, { workflowId = '', nameHash = '' }: RunnerAdmission): RunnerSpec {
-  const { credential = DEFAULT_CREDENTIAL, runnerGroupId = 1, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', set } = input;
+  const { credential = DEFAULT_CREDENTIAL, runnerGroupId = 1, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', maxAttempts = 10, set } = input;
   const { signalTimeout: _signal, cleanupTimeout: _cleanup, jobTimeoutCap, ...timeoutsOfScope } = byScope;
   const asked = milliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
-  const timeouts = { ...asked, jobTimeoutMs: Math.min(asked.jobTimeoutMs, parseDuration(jobTimeoutCap) ?? Number.NaN) };
+  const jobTimeoutCapMs = parseDuration(jobTimeoutCap) ?? Number.NaN;
+  const timeouts = { ...asked, jobTimeoutMs: Math.min(asked.jobTimeoutMs, jobTimeoutCapMs) };
   const { signals, cleanupCommand, gracePeriod, to = gracePeriod === undefined ? 'group' : 'process' } = input.stop ?? {};
   const supervision: Supervision = {
     ...defined({ mode: input.supervisor, signals, cleanupCommand }),
@@ -138,6 +143,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
     // A JIT config is single-use by design: a runner that takes many jobs needs a registration token.
     registrationMode: ephemeral ? 'jit' : 'token',
     onEviction,
+    maxAttempts,
     pod: {
       ...defined({ namespace, image, command, args, env: environment, template }),
       labels: set === undefined ? {} : { [SET_LABEL]: set },
@@ -146,6 +152,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
       volumeClaims,
     },
     timeouts,
+    jobTimeoutCapMs,
     intervals: milliseconds({ ...RUNNER_INTERVALS, ...input.intervals }),
     warnings: runnerWarnings(input, grace.drainTimeoutMs + grace.signalTimeoutMs + grace.cleanupTimeoutMs),
   };

@@ -1,5 +1,5 @@
 /** What the fields of a runner's input mean together: combinations that cannot work, and those that will disappoint. Pure. */
-import type { RunnerInput } from '../contract/index.ts';
+import { RUNNER_TIMEOUTS, type RunnerInput } from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
 import { STATE_CLAIM } from '../domain/pod.ts';
@@ -81,10 +81,15 @@ function signalErrors({ stop = {} }: RunnerInput, signalTimeoutMs: number): Inpu
   }
 }
 
-function evictionErrors({ ciServer, onTerm, onEviction, volumeClaims = [] }: RunnerInput): InputError[] {
+function evictionErrors({ ciServer, onTerm, onEviction, maxAttempts, timeouts, volumeClaims = [] }: RunnerInput): InputError[] {
   const errors: InputError[] = [];
   if (onTerm === 'checkpoint' && onEviction !== 'resume') errors.push({ field: 'onTerm', message: '"checkpoint" needs onEviction "resume": otherwise nobody goes on from what was saved' });
-  if (onEviction !== 'resume') return errors;
+  if (onEviction !== 'resume') {
+    const idle = [...(maxAttempts === undefined ? [] : ['maxAttempts']), ...(timeouts?.maxAge === undefined ? [] : ['timeouts.maxAge'])];
+    return [...errors, ...idle.map((field) => ({ field, message: 'has no effect without onEviction "resume": add that, or remove it' }))];
+  }
+  const { jobTimeout, maxAge = RUNNER_TIMEOUTS.maxAge } = timeouts ?? {};
+  if (jobTimeout !== undefined && ms(jobTimeout) > ms(maxAge)) errors.push({ field: 'timeouts.maxAge', message: `of ${maxAge} is shorter than timeouts.jobTimeout: raise it, or lower that` });
   if (ciServer !== 'none') errors.push({ field: 'onEviction', message: '"resume" needs ciServer "none": a CI server\'s job is lost with its runner' });
   if (!volumeClaims.some(({ name }) => name === STATE_CLAIM)) errors.push({ field: 'volumeClaims', message: `onEviction "resume" needs a claim called "${STATE_CLAIM}", in which the next attempt finds what was saved` });
   return errors;

@@ -65,6 +65,17 @@ describe('online and busy', () => {
     await becomes(IDLE);
   });
 
+  test('one that takes one job only is not ready again after it', async () => {
+    const { tell, state, becomes, supervised } = await runner(['--one-job', '1']);
+    tell(LISTENING);
+    await becomes(IDLE);
+    tell(STARTED);
+    await becomes(BUSY);
+    tell(`${ENDED}; echo over`);
+    await supervised.printed('over');
+    expect(await state()).toBe(BUSY);
+  });
+
   test('by the hooks, where the log does not tell', async () => {
     const { tell, becomes } = await runner();
     tell(LISTENING);

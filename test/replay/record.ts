@@ -11,13 +11,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
-
-import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { resolveBinary } from '../../tools/lab/resolve.ts';
-import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld } from '../support/holdfastWorld.ts';
+import { temporalWithShortHistories } from '../support/shortHistories.ts';
 import { HISTORIES, versionFolder, type RecordedEvent } from './histories.ts';
 import { historyToJson } from './historyJson.ts';
 import { SCENARIOS, prepare, type Scenario, type Stage } from './scenarios.ts';
@@ -30,13 +27,7 @@ async function main(names: readonly string[]): Promise<void> {
   const unknown = names.filter((name) => SCENARIOS[name] === undefined);
   if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${Object.keys(SCENARIOS).join(', ')}`);
   const histories = new Map<string, string>();
-  const server = await TestWorkflowEnvironment.createLocal({
-    server: {
-      executable: { type: 'existing-path', path: await resolveBinary('temporal') },
-      searchAttributes: Object.values(SEARCH_ATTRIBUTES),
-      extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${SUGGEST_CONTINUE_AS_NEW_AT}`],
-    },
-  });
+  const server = await temporalWithShortHistories(SUGGEST_CONTINUE_AS_NEW_AT);
   try {
     for (const name of names.length > 0 ? names : Object.keys(SCENARIOS)) {
       for (const [file, history] of await record(server.address, name, SCENARIOS[name] as Scenario)) {

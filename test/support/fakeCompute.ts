@@ -164,7 +164,8 @@ export class FakeCompute implements Compute {
 
   endJob(name: string): void {
     this.jobs.delete(name);
-    if (this.probes) this.change(name, { busy: false });
+    // One that takes one job only is never ready again.
+    if (this.probes && this.pods.get(name)?.reusable === true) this.change(name, { busy: false });
   }
 
   end(name: string, code: number, more: Partial<PodView> & { oomKilled?: boolean } = {}): void {

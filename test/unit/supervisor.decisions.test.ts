@@ -4,7 +4,7 @@ import { formatDuration, parseDuration } from '../../supervisor/duration.ts';
 import { exitCodeOf, exitStatusOf } from '../../supervisor/exitStatus.ts';
 import { familyOf } from '../../supervisor/family.ts';
 import { hookScript } from '../../supervisor/hookScript.ts';
-import { type JobSign, jobStateAfter, NO_JOB_YET } from '../../supervisor/jobState.ts';
+import { isReady, type JobSign, jobStateAfter, NO_JOB_YET } from '../../supervisor/jobState.ts';
 import { type Surroundings, killScope } from '../../supervisor/killScope.ts';
 import { LONGEST_MESSAGE, markerText } from '../../supervisor/marker.ts';
 import { readOptions, UsageError } from '../../supervisor/options.ts';
@@ -121,7 +121,14 @@ describe('job state', () => {
     { signs: ['hookStarted'], online: true, busy: true },
     { signs: ['logListening', 'logStarted', 'logEnded', 'logStarted'], online: true, busy: true },
   ])('$signs: online $online, busy $busy', ({ signs, online, busy }) => {
-    expect(signs.reduce(jobStateAfter, NO_JOB_YET)).toMatchObject({ online, busy });
+    const state = signs.reduce(jobStateAfter, NO_JOB_YET);
+    expect(state).toMatchObject({ online, busy });
+    expect(isReady(state, false)).toBe(online && !busy);
+  });
+
+  test('a runner that takes one job only is ready until its job starts, and never again', () => {
+    const signs: JobSign[] = ['logListening', 'logStarted', 'hookStarted', 'hookEnded', 'logEnded'];
+    expect([NO_JOB_YET, ...signs.map((_, count) => signs.slice(0, count + 1).reduce(jobStateAfter, NO_JOB_YET))].map((state) => isReady(state, true))).toEqual([false, true, false, false, false, false]);
   });
 });
 
@@ -174,6 +181,7 @@ describe('options', () => {
       command: ['run.sh', '--once'],
       plan: { signalTimeoutMs: 10_000, cleanupTimeoutMs: 5000, drainTimeoutMs: 0, onTerm: 'stop', stopSignals: [], stopTo: 'group', cleanup: false },
       mode: 'command',
+      oneJob: false,
       attempt: 1,
       vouched: false,
     });

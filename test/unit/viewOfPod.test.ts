@@ -140,9 +140,10 @@ describe('viewOfPod', () => {
     expect(viewOfPod(probed('runner', true), at(3), busy)).toMatchObject({ busy: false });
   });
 
-  test('a runner that takes one job only does not come back from it', () => {
-    const busy = viewOfPod(probed('one-job-runner', false), at(1), viewOfPod(probed('one-job-runner', true), NOW));
-    expect(viewOfPod(probed('one-job-runner', true), at(2), busy)).toMatchObject({ online: true, busy: true });
+  test('one missed probe is not a job: ready again is idle again, also of a runner that takes one job only', () => {
+    const missed = viewOfPod(probed('one-job-runner', false), at(1), viewOfPod(probed('one-job-runner', true), NOW));
+    expect(missed).toMatchObject({ online: true, busy: true });
+    expect(viewOfPod(probed('one-job-runner', true), at(2), missed)).toMatchObject({ online: true, busy: false });
   });
 
   test.each<[string, PodView['online'], boolean, boolean | undefined, boolean | undefined]>([

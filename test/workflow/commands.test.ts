@@ -119,6 +119,23 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(compute.deletedClaims).toEqual(['state']);
   }, 60_000);
 
+  test('one that is lost in its last attempt is not resumed again', async () => {
+    const { run, pod } = await begun({ ...RESUMING, maxAttempts: 2 });
+    endCommand(pod, 143, { reason: 'evicted' }, EVICTED);
+    const second = await nextAttempt(run, 2);
+    endCommand(second, 143, { reason: 'evicted' }, EVICTED);
+    expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'evicted', attempt: 2, message: expect.stringContaining('maxAttempts') });
+    expect({ pods: compute.pods.size, claims: compute.deletedClaims }).toEqual({ pods: 0, claims: ['state'] });
+  });
+
+  test('evictions do not renew a job’s time for ever: a life that is too old is stopped, whatever its attempt', async () => {
+    const { run, pod } = await begun({ ...RESUMING, timeouts: { maxAge: '4s' } });
+    endCommand(pod, 143, { reason: 'evicted' }, EVICTED);
+    await nextAttempt(run, 2);
+    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout', attempt: 2, message: expect.stringContaining('maxAge') });
+    expect({ pods: compute.pods.size, claims: compute.deletedClaims }).toEqual({ pods: 0, claims: ['state'] });
+  });
+
   test('out of memory is never tried again', async () => {
     const { run, pod } = await begun(RESUMING);
     compute.end(pod, 137, { oomKilled: true });

@@ -52,6 +52,39 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     expectNothingLeft({ compute, ci });
   });
 
+  test('one missed readiness probe is not a job: it is idle again, and is replaced when it is lost', async () => {
+    const run = await world.start();
+    const pod = await run.pod();
+    compute.start(pod);
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    compute.change(pod, { busy: true });
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    compute.change(pod, { busy: false });
+    await run.reaches('Idle again', (status) => status.phase === 'Idle');
+    compute.vanish(pod);
+    await run.reaches('the second runner', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod);
+    await run.handle.signal('cancel');
+    await run.result();
+    expectNothingLeft({ compute, ci });
+  });
+
+  test('… nor is one whose end of it nobody told: its pod is looked at before it is stopped for its job', async () => {
+    const run = await world.start({ timeouts: { jobTimeout: '500ms' } });
+    const pod = await run.pod();
+    compute.start(pod);
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    compute.change(pod, { busy: true });
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    compute.muted = true;
+    compute.change(pod, { busy: false });
+    await run.reaches('Idle again', (status) => status.phase === 'Idle');
+    expect((await run.status()).cancel).toBeUndefined();
+    compute.muted = false;
+    await run.handle.signal('cancel');
+    await run.result();
+    expectNothingLeft({ compute, ci });
+  });
+
   test('a job that came and went within one workflow task is no idle timeout', async () => {
     const run = await world.start({ ephemeral: false });
     const pod = await run.pod();
@@ -94,7 +127,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.start(pod);
     const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.forget(runnerName);
-    compute.end(pod, 0);
+    compute.change(pod, { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
     expectNothingLeft({ compute, ci });
   });

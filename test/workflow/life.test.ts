@@ -234,6 +234,25 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined });
   });
 
+  test('extendDeadline goes no further than the cap of the worker’s config', async () => {
+    const run = await world.start({ timeouts: { jobTimeout: '23h' } });
+    const pod = await run.pod();
+    compute.start(pod);
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    compute.startJob(pod);
+    const { waitsUntil = '' } = await run.reaches('Busy', (status) => status.phase === 'Busy');
+    const extend = async (by: string): Promise<string> => ((await run.handle.executeUpdate('extendDeadline', { args: [{ by }] })) as { jobDeadline: string }).jobDeadline;
+    await expect(extend('61m')).rejects.toMatchObject({ cause: { message: expect.stringMatching(/^by: at most 1h0m0s more: the cap of 24h0m0s .*HOLDFAST_TIMEOUTS/) } });
+    const [first, second] = await Promise.allSettled([extend('40m'), extend('40m')]);
+    // Whether the second was refused, or shortened: never further than the cap.
+    const latest = Math.max(...[first, second].map((each) => (each?.status === 'fulfilled' ? Date.parse(each.value) : 0)));
+    expect(latest).toBeGreaterThanOrEqual(Date.parse(waitsUntil) + 39 * 60_000);
+    expect(latest).toBeLessThanOrEqual(Date.parse(waitsUntil) + 61 * 60_000);
+    await expect(extend('1h')).rejects.toMatchObject({ cause: { message: expect.stringMatching(/^by: at most /) } });
+    await run.handle.signal('cancel');
+    await run.result();
+  });
+
   test('a runner that is stopped while it comes up is seen to end', async () => {
     const run = await world.start();
     const pod = await run.pod();

@@ -67,9 +67,10 @@ export function readDelivery(eventName: string, body: unknown, nowMs: number): D
   const action = ACTIONS.find((known) => known === parsed.data.action);
   if (action === undefined) return { kind: 'ignored', why: 'other_action' };
   const name = job.runner_name ?? '';
-  const runner = OUR_RUNNER_NAME.test(name) ? { name, event: runnerEvent(action, job, name) } : undefined;
+  const event = jobEvent(action, job, repository.full_name, nowMs);
+  const runner = OUR_RUNNER_NAME.test(name) ? { name, event: runnerEvent(event, job, name) } : undefined;
   const news: JobNews = {
-    event: jobEvent(action, job, repository.full_name, nowMs),
+    event,
     ...(enterprise && { enterprise: enterprise.slug }),
     ...(runner && { runner }),
     ...durations(action, job),
@@ -91,8 +92,8 @@ function jobEvent(action: Action, job: Job, repository: string, nowMs: number): 
   };
 }
 
-function runnerEvent(action: Action, job: Job, runnerName: string): CiEvent {
-  const event: CiEvent = { action, jobId: job.id, runnerName };
+function runnerEvent({ action, jobId, runAttempt, at }: JobEvent, job: Job, runnerName: string): CiEvent {
+  const event: CiEvent = { action, jobId, runAttempt, at, runnerName };
   if (job.runner_id) event.runnerId = job.runner_id; // GitHub says null or 0 until a runner is assigned
   if (job.name) event.jobName = job.name;
   if (job.conclusion) event.conclusion = job.conclusion;

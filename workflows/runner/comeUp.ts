@@ -7,11 +7,9 @@ import { awaitClaims } from './claims.ts';
 import { decideComingUp } from './onlineDecision.ts';
 import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
-import type { EndFacts } from './verdict.ts';
+import type { AttemptFailure } from './carried.ts';
 import type { RunnerLife } from './life.ts';
 import { awaitEnd, awaitPod, see } from './podWaits.ts';
-
-type Failure = NonNullable<EndFacts['failure']>;
 
 /** Failure types of activities (activities/failures.ts) that have a cause of their own. */
 const CAUSES: Readonly<Record<string, RunnerCause>> = {
@@ -31,14 +29,14 @@ const ANSWERED: ReadonlySet<string | undefined> = new Set(
 const MAX_NAMES = 3;
 
 /** Brings the runner up. Returns early, without a failure, when it has ended or a cancel came. */
-export async function comeUp(life: RunnerLife): Promise<Failure | undefined> {
+export async function comeUp(life: RunnerLife): Promise<AttemptFailure | undefined> {
   life.enter('Provisioning');
   const failure = await provision(life);
   if (failure !== undefined || life.cancel !== undefined) return failure;
   return await becomeOnline(life);
 }
 
-async function provision(life: RunnerLife): Promise<Failure | undefined> {
+async function provision(life: RunnerLife): Promise<AttemptFailure | undefined> {
   const { spec } = life;
   const withinMs = spec.timeouts.provisioningMs;
   const held = await awaitClaims(life);
@@ -124,7 +122,7 @@ async function findProvisioned({ spec, runner }: RunnerLife): Promise<Found> {
   return await clusterCalls({ summary: 'what did the interrupted provisioning leave?' }).findProvisioned(input);
 }
 
-async function becomeOnline(life: RunnerLife): Promise<Failure | undefined> {
+async function becomeOnline(life: RunnerLife): Promise<AttemptFailure | undefined> {
   const { spec, runner } = life;
   const createdAt = Date.now();
   while (life.cancel === undefined && runner.pod !== undefined) {
@@ -157,7 +155,7 @@ function isOnline(life: RunnerLife): void {
 }
 
 /** Asks the CI server until the runner is online there, its deadline is out, or something better is known. */
-async function register(life: RunnerLife): Promise<Failure | undefined> {
+async function register(life: RunnerLife): Promise<AttemptFailure | undefined> {
   const { spec, runner } = life;
   const withinMs = spec.timeouts.registrationMs;
   life.enter('Registering');
@@ -165,7 +163,7 @@ async function register(life: RunnerLife): Promise<Failure | undefined> {
   const { scope } = life;
   const calls = ciCalls(spec.credential, scope, 'provision', { summary: 'wait until the runner is online', withinMs });
   const called = await callUnless(
-    () => runner.ended !== undefined || life.cancel !== undefined || runner.sawJob,
+    () => runner.ended !== undefined || life.cancel !== undefined || life.sawJob,
     async () =>
       await calls.lookUpRunner({
         scope,
@@ -178,7 +176,7 @@ async function register(life: RunnerLife): Promise<Failure | undefined> {
   if (called.kind === 'done') {
     runner.online = true;
     runner.id = called.value.runnerId;
-  } else if (called.kind === 'failed' && !runner.sawJob && runner.ended === undefined) {
+  } else if (called.kind === 'failed' && !life.sawJob && runner.ended === undefined) {
     const cause = CAUSES[called.type] ?? 'never_registered';
     return { cause, message: `The runner did not come online within ${formatDuration(withinMs)}: ${called.message}` };
   }

@@ -2,7 +2,7 @@
 import { setHandler } from '@temporalio/workflow';
 import { cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerPhase } from '../../core/contract/index.ts';
 import { readCancelRequest, readDrainRequest } from '../../core/domain/cancellation.ts';
-import { parseDuration } from '../../core/domain/duration.ts';
+import { formatDuration, parseDuration } from '../../core/domain/duration.ts';
 import type { RunnerLife } from './life.ts';
 
 const LEAVING: ReadonlySet<RunnerPhase> = new Set(['TearingDown', 'Gone']);
@@ -25,15 +25,19 @@ export function takeUpdates(life: RunnerLife): void {
   setHandler(
     extendDeadlineUpdate,
     ({ by }) => {
-      life.runner.jobDeadline = (life.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0);
+      // Two at once were each within the cap.
+      life.runner.jobDeadline = Math.min((life.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0), life.latestDeadlineMs);
       return { jobDeadline: new Date(life.runner.jobDeadline).toISOString() };
     },
     {
       description: "Extend the running job's deadline. Body: {by: \"30m\"}",
       validator: (body) => {
-        if ((parseDuration(String(body?.by)) ?? 0) <= 0) throw new Error('by: is not a duration; write for example "30m"');
+        const byMs = parseDuration(String(body?.by)) ?? 0;
+        if (byMs <= 0) throw new Error('by: is not a duration; write for example "30m"');
         if (life.runner.jobDeadline === undefined) throw new Error('the runner has no job whose deadline could be extended');
         if (life.spec.pod.supervision.timeoutMs !== undefined && life.runner.pod?.online !== undefined) throw new Error('the timeout of a plain command is kept in its pod, and cannot be extended');
+        const leftMs = life.latestDeadlineMs - life.runner.jobDeadline;
+        if (byMs > leftMs) throw new Error(`by: at most ${formatDuration(leftMs)} more: the cap of ${formatDuration(life.spec.jobTimeoutCapMs)} for one job is the worker's (jobTimeoutCap in HOLDFAST_TIMEOUTS), of the day on which this life began`);
       },
     },
   );

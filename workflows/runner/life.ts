@@ -5,44 +5,14 @@ import type { CiEvent, PodStateEvent, RunnerPhase, RunnerResult, RunnerStatus } 
 import { defined } from '../../core/defined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
-import type { PodView, RunnerIdentity } from '../../core/domain/pod.ts';
+import { formatDuration } from '../../core/domain/duration.ts';
+import type { PodView } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
+import type { Called } from '../calls.ts';
 import { RunnerDisplay, type ShownVerdict } from './display.ts';
-
-/** What is known of the present runner of a life. */
-export interface RunnerState {
-  readonly identity: RunnerIdentity;
-  id?: number;
-  /** The pod as last seen. */
-  pod?: PodView;
-  /** The pod once it has ended: what everything else waits for. */
-  ended?: PodView;
-  online: boolean;
-  sawJob: boolean;
-  /** By the pod's own probes; `undefined` when it does not tell. */
-  podBusy?: boolean;
-  /** By job events. */
-  ciBusy: boolean;
-  job?: string;
-  /** When its last job was said to have ended otherwise than in success (ms since the epoch). */
-  jobFailedAt?: number;
-  /** ms since the epoch. */
-  busySince?: number;
-  /** ms since the epoch; moved by `extendDeadline`. */
-  jobDeadline?: number;
-}
-
-/** What continue-as-new carries over. */
-export interface CarriedLife {
-  readonly spec: AdmittedRunner;
-  readonly runner: RunnerState;
-  readonly phases: RunnerStatus['phases'];
-  readonly replaced: RunnerResult['replaced'];
-  readonly unregisterAttempts: number;
-  readonly neverStartedInARow: number;
-  readonly shortLivedInARow: number;
-  readonly cancel?: Cancellation;
-}
+import type { AttemptFailure, CarriedLife, RunnerState } from './carried.ts';
+import { NO_JOBS, afterJobEvent } from './jobs.ts';
+import type { HeardFacts } from './unregisterFacts.ts';
 
 /** After the supervisor should have ended a command that ran into its timeout. */
 const BACKSTOP_MS = 60_000;
@@ -57,16 +27,24 @@ const MAX_PHASES = 60;
 export class RunnerLife {
   readonly workflowId: string;
   readonly firstRunId: string;
+  /** When its first run began (ms since the epoch). */
+  readonly bornAtMs: number;
   runner: RunnerState;
   cancel: Cancellation | undefined;
   /** Plain cancellation was requested: the workflow ends Cancelled. */
   plainlyCancelled = false;
   /** Its set knows that a runner of this life was online. */
-  toldOnline: boolean;
+  toldOnline = false;
+  /** Of the present attempt. */
+  failure: AttemptFailure | undefined;
+  /** What the present runner's unregistration has heard, while it goes on. */
+  heard: HeardFacts | undefined;
   /** The present runner's pod and Secret were asked to be deleted. */
   deletion: Promise<PodDeletion> | undefined;
   /** Why the cluster refused that last, for as long as it does. */
   deletionRefused: string | undefined;
+  /** Waits for a condition of a pod that have no answer yet, by activity id. */
+  readonly podWaits = new Map<string, Promise<Called<PodView>>>();
   unregisterAttempts = 0;
   replaced: RunnerResult['replaced'] = [];
   neverStartedInARow = 0;
@@ -77,17 +55,16 @@ export class RunnerLife {
   readonly #display = new RunnerDisplay();
   #waits: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'> = {};
 
-  constructor(workflowId: string, firstRunId: string, carried?: CarriedLife) {
+  constructor(workflowId: string, firstRunId: string, bornAtMs: number, carried?: CarriedLife) {
     this.workflowId = workflowId;
     this.firstRunId = firstRunId;
+    this.bornAtMs = bornAtMs;
     this.runner = carried?.runner ?? this.#newRunner(1);
-    // A life continues as new only while it is online.
-    this.toldOnline = carried !== undefined;
     if (carried === undefined) return;
-    const { spec, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = carried;
-    Object.assign(this, { phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel });
+    const { spec, runner: _, ...rest } = carried;
+    Object.assign(this, rest);
     this.#spec = spec;
-    this.#phase = phases.at(-1)?.phase ?? 'Idle';
+    this.#phase = carried.phases.at(-1)?.phase ?? 'Idle';
   }
 
   /** Its input was checked: from now on it has a name. */
@@ -115,11 +92,12 @@ export class RunnerLife {
   replaceRunner(): void {
     this.runner = this.#newRunner(this.runner.identity.attempt + 1);
     this.deletion = undefined;
+    this.heard = undefined;
   }
 
   #newRunner(attempt: number): RunnerState {
     const { workflowId, firstRunId } = this;
-    return { identity: { workflowId, firstRunId, attempt }, online: false, sawJob: false, ciBusy: false };
+    return { identity: { workflowId, firstRunId, attempt }, online: false, sawJob: false, jobs: NO_JOBS };
   }
 
   /**
@@ -173,27 +151,27 @@ export class RunnerLife {
     if (this.#spec !== undefined) this.#display.detail(this.#spec, this.status());
   }
 
-  /** A job event from the CI server: an early hint. Events about other runners, and stale ones, change nothing. */
+  /** A job event from the CI server: an early hint. Events about other runners, and those that say nothing new, change nothing. */
   onCiEvent(event: CiEvent): void {
-    const { runner } = this;
+    const { runner, spec } = this;
     if (event.runnerName !== undefined && event.runnerName !== this.runnerName) return;
-    if (event.action === 'in_progress') {
-      runner.ciBusy = true;
-      runner.job = `${event.jobName ?? 'job'} (${event.jobId})`;
-      this.#becameBusy();
-    } else if (event.action === 'completed') {
-      runner.ciBusy = false;
-      // An event that overtook its own in_progress still proves that a job ran.
-      runner.sawJob = true;
-      if (event.conclusion !== undefined && event.conclusion !== 'success') runner.jobFailedAt = Date.now();
-      if (runner.podBusy !== true) this.#becameIdle();
-    }
+    const jobs = afterJobEvent(runner.jobs, event);
+    if (jobs === runner.jobs) return;
+    // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
+    Object.assign(runner, { jobs, online: true, sawJob: true });
+    if (event.action === 'completed' && event.conclusion !== undefined && event.conclusion !== 'success') runner.jobFailedAt = Date.now();
+    // A pod that tells is not made busy by an event, which may be late: it has only one job that an event can be about if it takes but one.
+    if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral)) this.#becameBusy();
+    else if (jobs.running === undefined && runner.podBusy !== true) this.#becameIdle();
+    this.#nameJob();
   }
 
   /** The pod's own word on idle and busy. */
-  onPodState(event: PodStateEvent): void {
+  onPodState({ uid, state, again }: PodStateEvent): void {
     const { runner } = this;
-    if (runner.pod !== undefined && event.uid === runner.pod.uid) this.heardPod(event.state === 'busy');
+    if (runner.pod === undefined || uid !== runner.pod.uid) return;
+    if (again === true) this.heardPod(false);
+    this.heardPod(state === 'busy');
   }
 
   /** What the runner's pod says, however it was heard. */
@@ -201,41 +179,81 @@ export class RunnerLife {
     this.runner.podBusy = busy;
     if (busy) this.#becameBusy();
     else this.#becameIdle();
+    this.#nameJob();
   }
 
-  /** A plain command is its own job. Under the supervisor its timeout is kept in the pod, and the workflow's is the backstop. */
+  /** A plain command is its own job. */
   commandRuns(): void {
-    const { runner, spec } = this;
-    const backstopMs = runner.pod?.online === undefined ? 0 : spec.pod.terminationGracePeriodSeconds * 1_000 + BACKSTOP_MS;
-    runner.jobDeadline ??= Date.now() + spec.timeouts.jobTimeoutMs + backstopMs;
     this.heardPod(true);
   }
 
   #becameBusy(): void {
-    const { runner } = this;
-    Object.assign(runner, { online: true, sawJob: true });
-    runner.busySince ??= Date.now();
-    runner.jobDeadline ??= runner.busySince + this.spec.timeouts.jobTimeoutMs;
+    this.runner.online = true;
+    if (this.runner.busySince === undefined) this.#beginJob();
+  }
+
+  #beginJob(): void {
+    const { runner, spec } = this;
+    // Under the supervisor a plain command's timeout is kept in the pod, and the workflow's is the backstop.
+    const backstopMs = spec.scope === undefined && runner.pod?.online !== undefined ? spec.pod.terminationGracePeriodSeconds * 1_000 + BACKSTOP_MS : 0;
+    runner.busySince = Date.now();
+    runner.jobDeadline = Math.min(runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs, this.endsAtMs);
+    delete runner.busyWith;
+  }
+
+  /** When a life that resumes has had its time, however often it lost its pod (ms since the epoch); no other has such a time. */
+  get endsAtMs(): number {
+    return this.spec.onEviction === 'resume' ? this.bornAtMs + this.spec.timeouts.maxAgeMs : Number.POSITIVE_INFINITY;
+  }
+
+  /** How late the job's deadline may be moved (ms since the epoch). */
+  get latestDeadlineMs(): number {
+    return Math.min((this.runner.busySince ?? Number.NaN) + this.spec.jobTimeoutCapMs, this.endsAtMs);
+  }
+
+  /** Of a job that ran into its deadline, or of a life that is too old. */
+  whyOutOfTime(): string {
+    if (Date.now() >= this.endsAtMs) return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
+    return `its job ran for ${formatDuration(Date.now() - (this.runner.busySince ?? Number.NaN))}`;
+  }
+
+  /** Whose job is it? One must not be stopped at the deadline of the one before it, between which and itself nobody saw the runner idle. */
+  #nameJob(): void {
+    const { runner, spec } = this;
+    const { running } = runner.jobs;
+    if (runner.busySince === undefined) return;
+    if (runner.busyWith !== undefined && runner.busyWith !== running?.key && !spec.ephemeral) this.#beginJob();
+    if (running !== undefined) Object.assign(runner, { busyWith: running.key, job: running.label });
   }
 
   #becameIdle(): void {
-    // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands.
-    if (this.spec.ephemeral) return;
-    delete this.runner.busySince;
-    delete this.runner.jobDeadline;
-    delete this.runner.job;
+    const { runner, spec } = this;
+    // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands. One that never had any was taken for busy.
+    if (spec.ephemeral && runner.sawJob) return;
+    delete runner.busySince;
+    delete runner.busyWith;
+    delete runner.jobDeadline;
+    delete runner.job;
+  }
+
+  /** A job ran, or runs. A pod that was taken for busy, and then tells that it is not, takes it back; so does the runner's own record. */
+  get sawJob(): boolean {
+    const { sawJob, podBusy, pod } = this.runner;
+    return pod?.exit?.record?.job !== 'none' && (sawJob || podBusy === true);
   }
 
   /** What the runner itself says, by its pod or by job events; never what the CI server's lists say. */
   ownSignal(): 'idle' | 'busy' | 'unknown' {
-    const { podBusy, ciBusy } = this.runner;
+    const { podBusy, jobs, pod } = this.runner;
     if (podBusy !== undefined) return podBusy ? 'busy' : 'idle';
-    return ciBusy ? 'busy' : 'unknown';
+    if (jobs.running !== undefined) return 'busy';
+    // A pod that tells has told of no job.
+    return pod?.busy === false || pod?.busyFrom !== undefined ? 'idle' : 'unknown';
   }
 
   carry(): CarriedLife {
-    const { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel } = this;
-    return { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, ...defined({ cancel }) };
+    const { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel, toldOnline, failure, heard } = this;
+    return { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, toldOnline, ...defined({ cancel, failure, heard }) };
   }
 
   status(): RunnerStatus {

@@ -48,6 +48,16 @@ export function decideComingUp(pod: PodView, sinceCreatedMs: number, nowMs: numb
   return { kind: 'wait', forMs: Math.min(deadline - sinceCreatedMs, lookAgainMs), why: pod.scheduled ? 'container to start' : 'pod to be scheduled' };
 }
 
+/**
+ * When a runner that may be about to register is looked for again, in ms: more and more rarely, so that a deadline of days is as few looks as
+ * one of minutes, and once more when it is over.
+ * @param sinceStartMs - age of its container
+ * @param everyMs - at first
+ */
+export function nextLookMs(sinceStartMs: number, registrationMs: number, everyMs: number): number {
+  return Math.min(Math.max(everyMs, sinceStartMs / 10), Math.max(1, registrationMs - sinceStartMs));
+}
+
 function failed(cause: RunnerCause, message: string): ComingUp {
   return { kind: 'failed', cause, message };
 }

@@ -3,8 +3,9 @@ import { condition, sleep } from '@temporalio/workflow';
 import type { PodRef, PodView } from '../../core/domain/pod.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import { defined } from '../../core/defined.ts';
-import { clusterCalls, podWaitCalls, settle } from '../calls.ts';
-import type { RunnerLife, RunnerState } from './life.ts';
+import { clusterCalls, podWaitCalls, settle, type Called } from '../calls.ts';
+import type { RunnerState } from './carried.ts';
+import type { RunnerLife } from './life.ts';
 
 /** Between two waits for a runner's end, the first of which told nothing; doubles, in ms. */
 const FIRST_AGAIN_MS = 1_000;
@@ -12,19 +13,28 @@ const LONGEST_AGAIN_MS = 60_000;
 
 /**
  * Waits for a condition of the runner's pod, and keeps what was seen. Interrupted by a cancel: the workflow loses interest, the wait
- * stays (the server refuses the same activity id while a cancelled one is pending).
+ * stays (the server refuses the same activity id while a cancelled one is pending), and is what the next one waits for.
  */
 export async function awaitPod(life: RunnerLife, until: PodCondition, withinMs: number): Promise<void> {
   const { pod } = life.runner;
   if (pod === undefined) return;
   const cancelAtStart = life.cancel;
-  const wait = settle(podWait(life, pod, until, { summary: `pod to be ${until}`, withinMs }));
+  const wait = pendingWait(life, pod, until, withinMs);
   let answer: Awaited<typeof wait> | undefined;
   void wait.then((called) => (answer = called));
   await condition(() => answer !== undefined || life.cancel !== cancelAtStart);
   if (answer === undefined) return;
   if (answer.kind === 'done') see(life, answer.value);
   else await lookAtPod(life, 'look at the pod');
+}
+
+function pendingWait(life: RunnerLife, pod: PodView, until: PodCondition, withinMs: number): Promise<Called<PodView>> {
+  const id = waitActivityId(until, pod.name);
+  const pending = life.podWaits.get(id);
+  if (pending !== undefined) return pending;
+  const wait = settle(podWait(life, pod, until, { summary: `pod to be ${until}`, withinMs })).finally(() => life.podWaits.delete(id));
+  life.podWaits.set(id, wait);
+  return wait;
 }
 
 /** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. */
@@ -61,14 +71,11 @@ export function see(life: RunnerLife, pod: PodView): boolean {
   if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
   else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;
   const busy = isBusy(pod, Date.now());
-  if (busy !== undefined && !pod.ended) life.heardPod(busy);
+  if (busy !== undefined && pod.online === true && !pod.ended) life.heardPod(busy);
   const job = pod.exit?.record?.job;
-  // What the runner itself wrote down at its end beats what was last seen of it.
-  if (job === 'none') {
-    // Its probes fail in its last moments, too, as those of a busy one do.
-    runner.podBusy = false;
-    if (runner.job === undefined && !runner.ciBusy) runner.sawJob = false;
-  } else if (job !== undefined) Object.assign(runner, { online: true, sawJob: true, podBusy: job !== 'done' });
+  // What the runner itself wrote down at its end beats what was last seen of it: its probes fail in its last moments, as those of a busy one do.
+  if (job !== undefined) runner.podBusy = job === 'running' || job === 'interrupted';
+  if (job !== undefined && job !== 'none') Object.assign(runner, { online: true, sawJob: true });
   return true;
 }
 

@@ -4,6 +4,9 @@ import { formatDuration } from '../../core/domain/duration.ts';
 import type { RunnerLife } from './life.ts';
 import type { EndDecision } from './verdict.ts';
 
+/** A life may lose an idle runner every few minutes for weeks: the oldest are forgotten. */
+const MAX_REPLACED = 60;
+
 /** Waits, and makes room for the next runner. A cancel that comes meanwhile leaves the life without one. */
 export async function replaceRunner(life: RunnerLife, { cause, afterMs, message }: Extract<EndDecision, { kind: 'replace' }>): Promise<void> {
   const lost = life.runnerName;
@@ -12,4 +15,5 @@ export async function replaceRunner(life: RunnerLife, { cause, afterMs, message 
   if (life.cancel !== undefined) return;
   life.replaceRunner();
   life.replaced.push({ runnerName: lost, cause, replacedBy: '' });
+  if (life.replaced.length > MAX_REPLACED) life.replaced.shift();
 }

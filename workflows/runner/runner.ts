@@ -4,7 +4,8 @@ import { defined } from '../../core/defined.ts';
 import { admission, inPlace } from '../calls.ts';
 import { comeUp } from './comeUp.ts';
 import { takeSignals, takeUpdates } from './handlers.ts';
-import { RunnerLife, type CarriedLife } from './life.ts';
+import type { CarriedLife } from './carried.ts';
+import { RunnerLife } from './life.ts';
 import { awaitEnd } from './podWaits.ts';
 import { replaceRunner } from './replace.ts';
 import { serve } from './serve.ts';
@@ -24,8 +25,8 @@ const SHORT_LIVED_MS = 10 * 60_000;
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
 export async function runner(input: RunnerInput, carried?: CarriedLife): Promise<RunnerResult> {
-  const { workflowId, firstExecutionRunId: firstRunId } = workflowInfo();
-  const life = new RunnerLife(workflowId, firstRunId, carried);
+  const { workflowId, firstExecutionRunId: firstRunId, startTime } = workflowInfo();
+  const life = new RunnerLife(workflowId, firstRunId, startTime.getTime(), carried);
   takeUpdates(life);
   if (carried === undefined) life.admit(await admission().admitRunner({ input, workflowId, firstRunId }));
   takeSignals(life);
@@ -43,18 +44,18 @@ export async function runner(input: RunnerInput, carried?: CarriedLife): Promise
 async function live(life: RunnerLife, input: RunnerInput, continued: boolean): Promise<RunnerResult> {
   for (let isUp = continued; ; isUp = false) {
     const startedAt = Date.now();
-    const failure = isUp ? undefined : await comeUp(life);
     if (isUp) awaitEnd(life);
+    else life.failure = await comeUp(life);
     // Nobody waits for the news to arrive: jobs do not either.
     if (life.runner.online) void tellSetOnline(life);
-    if (failure === undefined && life.cancel === undefined) await serve(life, input);
-    const unregistered = await unregister(life);
+    if (life.failure === undefined && life.cancel === undefined) await serve(life, input);
+    const unregistered = await unregister(life, input);
     await tearDown(life);
     life.countLoss(Date.now() - startedAt < SHORT_LIVED_MS);
-    const decision = decideEnding(endFacts(life, failure, unregistered));
+    const decision = decideEnding(endFacts(life, unregistered));
     if (decision.kind === 'end') return await finish(life, decision, unregistered);
     await replaceRunner(life, decision);
-    if (life.cancel !== undefined) return await finish(life, whenCancelled(endFacts(life, failure, unregistered), life.cancel), unregistered);
+    if (life.cancel !== undefined) return await finish(life, whenCancelled(endFacts(life, unregistered), life.cancel), unregistered);
   }
 }
 

@@ -1,10 +1,12 @@
 /** The long part of a runner's life: it is online, and waits for its job, or runs it. */
-import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { CarriedLife, RunnerLife } from './life.ts';
+import { condition } from '@temporalio/workflow';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
+import { continueWhenLong, mayContinueAsNew } from './continue.ts';
+import type { RunnerLife } from './life.ts';
+import { lookAtPod } from './podWaits.ts';
 
-/** Serves until the runner has ended or somebody wants it gone. A static runner continues as new in between, when the server suggests it. */
+/** Serves until the runner has ended or somebody wants it gone. It continues as new in between, when the server suggests it. */
 export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
   const { spec, runner } = life;
   const over = () => runner.ended !== undefined || life.cancel !== undefined;
@@ -17,9 +19,12 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
     const changed = () => over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline || mayContinueAsNew(life);
     // What woke it may be over by now (a job that came and went in one step): it was no timeout all the same.
     const woken = timeoutMs === undefined ? await always(condition(changed)) : await condition(changed, Math.max(1, timeoutMs), { summary: busy ? 'job timeout' : 'idle timeout' });
-    if (mayContinueAsNew(life)) await continueAsNew<(input: RunnerInput, carried: CarriedLife) => Promise<unknown>>(input, life.carry());
+    await continueWhenLong(life, input);
     if (woken) continue;
-    if (busy) life.requestCancel({ mode: 'stop', reason: `its job ran for ${formatDuration(spec.timeouts.jobTimeoutMs)}`, by: 'run_timeout' });
+    // Nothing is stopped on an old view: that it is idle again may have been lost.
+    if (busy && runner.podBusy === true && spec.scope !== undefined) await lookAtPod(life, 'does its job still run?');
+    if ((runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline) continue;
+    if (busy) life.requestCancel({ mode: 'stop', reason: life.whyOutOfTime(), by: 'run_timeout' });
     else life.requestCancel({ mode: 'drain', reason: `it was idle for ${formatDuration(spec.timeouts.idleMs ?? 0)}`, by: 'idle_timeout' });
   }
 }
@@ -27,8 +32,4 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
 async function always(wait: Promise<void>): Promise<true> {
   await wait;
   return true;
-}
-
-function mayContinueAsNew({ spec, cancel, runner }: RunnerLife): boolean {
-  return !spec.ephemeral && cancel === undefined && runner.ended === undefined && workflowInfo().continueAsNewSuggested && allHandlersFinished();
 }

@@ -27,6 +27,8 @@ const STOP_REASON: Readonly<Record<Cancellation['by'], StopReason>> = {
 const FORCED_GRACE_SECONDS = 1;
 /** A kubelet that has not killed the pod by then does not answer. */
 export const FORCED_OVERDUE_MS = 10_000;
+/** A pod that something else holds (a finalizer) is asked for again and again, but not so often that history fills. */
+const LONGEST_OVERDUE_MS = 60 * 60_000;
 
 /** A deletion that is refused for so long is told in the details; from then on the reason is told anew so often, in ms. */
 const REFUSED_MS = 20_000;
@@ -107,15 +109,23 @@ export async function tearDown(life: RunnerLife): Promise<void> {
 async function seeGone(life: RunnerLife): Promise<void> {
   const { runner, spec } = life;
   life.pass('TearingDown');
+  let { cancel } = life;
+  let waitMs = overdueMs(spec);
   tellRefusal(life);
   let state = await beginTearDown(life);
   while (state !== 'gone' && runner.pod?.gone === false) {
     life.linger();
-    life.waitFor('pod to be gone', Date.now() + overdueMs(spec));
-    await awaitPod(life, 'gone', overdueMs(spec));
+    life.waitFor('pod to be gone', Date.now() + waitMs);
+    if (life.cancel === cancel) await awaitPod(life, 'gone', waitMs);
     // Through another call, because what `awaitPod` sees changes it.
     if (isGone(life)) return;
-    state = await deleted(life, 'delete the pod without grace: it outlived its own', whatRan(life, { gracePeriodSeconds: 0, untilGone: true }));
+    const stronger = life.cancel === cancel ? undefined : life.cancel?.mode;
+    ({ cancel } = life);
+    // It is on its way, with its own grace: only a force asks for less.
+    if (stronger !== undefined && stronger !== 'force') continue;
+    if (stronger === undefined) waitMs = Math.min(2 * waitMs, LONGEST_OVERDUE_MS);
+    const [summary, gracePeriodSeconds] = stronger === 'force' ? ['kill the pod', FORCED_GRACE_SECONDS] : ['delete the pod without grace: it outlived its own', 0];
+    state = await deleted(life, summary, whatRan(life, { gracePeriodSeconds, untilGone: true }));
   }
 }
 

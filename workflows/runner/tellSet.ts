@@ -17,8 +17,8 @@ export async function tellSetEnded(life: RunnerLife, { outcome, cause }: RunnerR
   const { runner, spec, cancel } = life;
   const { set } = spec;
   if (set === undefined) return;
-  // An ephemeral runner that ended well by itself has had its job, although nothing may have told of it.
-  const ranJob = runner.sawJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
+  // An ephemeral runner that succeeded by itself has had its job, although no event or probe may have told of it.
+  const ranJob = life.sawJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
   const ended: RunnerEndedNews = { ...news(life), outcome, ...defined({ cause }), wasOnline: life.toldOnline || runner.online || ranJob, ranJob };
   await tolerate(set, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerEndedSignal, ended));
 }

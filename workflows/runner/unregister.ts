@@ -1,10 +1,12 @@
 /** From "this runner shall go, or has ended" to "unregistered, and its pod may go": carries out what unregisterTable.ts decides. */
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ParentClosePolicy, condition, startChild } from '@temporalio/workflow';
-import { DEREGISTRATION_WORKFLOW, type DeregistrationInput } from '../../core/contract/index.ts';
+import { DEREGISTRATION_WORKFLOW, type DeregistrationInput, type RunnerInput } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { callUnless, ciCalls } from '../calls.ts';
+import { continueWhenLong } from './continue.ts';
 import type { RunnerLife } from './life.ts';
+import { nextLookMs } from './onlineDecision.ts';
 import { lookAtPod } from './podWaits.ts';
 import { FORCED_OVERDUE_MS, beginTearDown, overdueMs, stopPod } from './tearDown.ts';
 import { hear, nothingHeard, type HeardFacts, type OwnWait, type SeenFacts, type UnregistrationFacts, type UnregistrationNews } from './unregisterFacts.ts';
@@ -22,10 +24,12 @@ export interface Unregistered extends Pick<HeardFacts, 'removal' | 'removedAlive
 const UNKNOWN_RUNNER_MS = 2 * 60_000;
 
 /** Unregisters the life's present runner. Ends only when its registration is proven absent or handed on, and its pod may go. */
-export async function unregister(life: RunnerLife): Promise<Unregistered> {
+export async function unregister(life: RunnerLife, input: RunnerInput): Promise<Unregistered> {
   // Nobody had to know a plain command.
-  let heard = nothingHeard(life.spec.scope === undefined ? Date.now() : undefined);
+  let heard = life.heard ?? nothingHeard(life.spec.scope === undefined ? Date.now() : undefined);
   for (;;) {
+    life.heard = heard;
+    await continueWhenLong(life, input);
     const facts: UnregistrationFacts = { ...seenNow(life), ...heard };
     const action = decideUnregistration(facts);
     life.waitFor(action.why);
@@ -46,7 +50,7 @@ export function seenNow(life: RunnerLife): SeenFacts {
     ephemeral: spec.ephemeral,
     started: pod?.startedAt !== undefined,
     ended: pod === undefined || pod.ended || runner.ended !== undefined,
-    sawJob: runner.sawJob,
+    sawJob: life.sawJob,
     toldToGo: pod?.terminating === true || pod?.disruption !== undefined,
     ownSignal: life.ownSignal(),
     heldId: runner.id !== undefined || runner.online,
@@ -138,7 +142,7 @@ export function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtM
     case 'busyRecheck':
       return Math.min(intervals.busyRecheckMs, jobMs);
     case 'absentRecheck':
-      return intervals.absentRecheckMs;
+      return nextLookMs(nowMs - Date.parse(runner.pod?.startedAt ?? ''), timeouts.registrationMs, intervals.absentRecheckMs);
     case 'listRecheck':
       return (unlistedSinceMs ?? nowMs) + intervals.listAgeMs - nowMs;
     case 'credentialsRetry':

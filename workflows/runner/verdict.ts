@@ -3,13 +3,14 @@ import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { defined } from '../../core/defined.ts';
+import type { AttemptFailure } from './carried.ts';
 import type { RunnerLife } from './life.ts';
 import type { Unregistered } from './unregister.ts';
 
 export interface EndFacts {
   readonly cancel?: Cancellation;
   /** A deadline or a failed step ended the attempt before the runner did. */
-  readonly failure?: { readonly cause?: RunnerCause; readonly message: string };
+  readonly failure?: AttemptFailure;
   /** The pod as last seen; absent when there never was one. */
   readonly pod?: PodView;
   /** Holdfast itself asked for the pod's deletion. */
@@ -35,6 +36,10 @@ export interface EndFacts {
   readonly neverStartedInARow: number;
   /** Runners in a row, this one included, that were lost within ten minutes. */
   readonly shortLivedInARow: number;
+  /** Of a life that resumes: its attempts are used up. */
+  readonly lastAttempt?: boolean;
+  /** Of a life that resumes: its time is. */
+  readonly tooOld?: boolean;
 }
 
 export interface Verdict {
@@ -52,10 +57,11 @@ const KILLED_EXIT_CODE = 137;
 const MAX_NEVER_STARTED = 3;
 const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000] as const;
 
-/** What the verdict goes by. @param failure - a deadline or a failed step ended the attempt before the runner did */
-export function endFacts(life: RunnerLife, failure: EndFacts['failure'], { removal, stoppedByUs, removedAlive }: Unregistered): EndFacts {
-  const { runner, spec, cancel, neverStartedInARow, shortLivedInARow } = life;
-  const { pod, sawJob } = runner;
+/** What the verdict goes by. */
+export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive }: Unregistered): EndFacts {
+  const { runner, spec, cancel, failure, neverStartedInARow, shortLivedInARow } = life;
+  const { pod } = runner;
+  const { sawJob } = life;
   // A runner that came online after its deadline and ran a job was not lost to it.
   const failed = failure?.cause === 'never_registered' && sawJob ? undefined : failure;
   return {
@@ -73,6 +79,8 @@ export function endFacts(life: RunnerLife, failure: EndFacts['failure'], { remov
     onEviction: spec.onEviction,
     neverStartedInARow,
     shortLivedInARow,
+    lastAttempt: runner.identity.attempt >= spec.maxAttempts,
+    tooOld: Date.now() >= life.endsAtMs,
   };
 }
 
@@ -99,13 +107,22 @@ function initFailureOf({ pod, started }: EndFacts): string | undefined {
 }
 
 /**
- * After exit code 0: did the job run to its end? A runner that was told to go may exit with 0 in the middle of its job, so then only its
- * own word counts. Left alone, an ephemeral runner exits with 0 after its job only, and a registration that is gone or still busy
- * (GitHub needs a moment) says that it had one.
+ * After exit code 0: did the job run to its end? That needs a proof. What the runner itself wrote down beats all else. One that was told to
+ * go may exit with 0 in the middle of its job, so then only its own word counts. Left alone, it had a job if one was seen, or if the CI
+ * server calls it busy still (it needs a moment).
  */
 function didItsJob(f: EndFacts, lost: boolean): boolean {
+  if (f.pod?.exit?.record?.job === 'none') return false;
   if (lost) return f.sawJob && !f.ownBusyAtEnd && !f.jobInterrupted && f.removal !== 'busy';
-  return f.sawJob || f.removal === 'absent' || f.removal === 'absentAfterRetry' || f.removal === 'busy';
+  return f.sawJob || f.removal === 'busy' || removedItself(f);
+}
+
+/**
+ * Of a pod that does not tell this is all that tells: it was online, and its registration is gone, by no try of ours. (GitHub's run.sh exits
+ * with 0 also when somebody else has removed the registration: nothing tells that apart.)
+ */
+function removedItself({ pod, wasOnline, removal }: EndFacts): boolean {
+  return pod?.online === undefined && pod?.exit?.record === undefined && wasOnline && removal === 'absent';
 }
 
 /** Did the command run to its end? One that was told to go and exits with 0 may have stopped half-way: only the supervisor, or a policy, tells. */
@@ -126,7 +143,7 @@ function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecisi
 /** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; after a retry it may be our own doing. */
 function wasBusy(f: EndFacts): boolean {
   if (f.plainCommand) return f.started;
-  return f.ownBusyAtEnd || f.jobInterrupted || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent');
+  return f.ownBusyAtEnd || f.jobInterrupted || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent' && f.pod?.exit?.record?.job !== 'none');
 }
 
 /** A cancelled life ends, whatever became of its runner. */
@@ -203,6 +220,8 @@ function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
   }
   const busy = wasBusy(f);
   if (busy && f.onEviction === 'fail') return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
+  if (busy && f.onEviction === 'resume' && f.tooOld === true) return end('aborted', `The command was lost (${cause}), and the life is too old to try again (timeouts.maxAge).`, 'run_timeout');
+  if (busy && f.onEviction === 'resume' && f.lastAttempt === true) return end('errored', `The command was lost (${cause}) in its last attempt (maxAttempts).`, cause);
   return replace(cause, f.shortLivedInARow, busy ? 'while it ran a job' : 'while idle', f.onEviction === 'resume');
 }
 

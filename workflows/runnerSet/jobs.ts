@@ -1,17 +1,10 @@
 /**
- * All jobs that a set knows of. Bounded: jobs that are over are forgotten after a time, and in any case when they are many.
- *
- * Events come late, twice and out of order: the last word on a job is that of the furthest step it can have taken, not of the event that
- * arrived last. Keyed by job and attempt; never counted first in, first out.
+ * All jobs that a set knows of, in whatever order their events come: that of core/domain/jobSteps.ts counts. Bounded: jobs that are over are
+ * forgotten after a time, and in any case when they are many.
  */
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
-
-/**
- * `queued`: waits for a runner. `left`: waits no longer, by a look at the CI server; no event has said yet where it went.
- * `assigned`: runs on a runner. `done`: over, whatever its conclusion.
- */
-type JobState = 'queued' | 'left' | 'assigned' | 'done';
+import { isFurther, jobKey, stateOf, type JobState } from '../../core/domain/jobSteps.ts';
 
 /** One job of one attempt. Times in ms since the epoch. */
 export interface JobRecord {
@@ -198,24 +191,16 @@ export class SetJobs {
   }
 }
 
-const STEP: Readonly<Record<JobState, number>> = { queued: 0, left: 1, assigned: 2, done: 3 };
-const STATE_OF: Readonly<Record<JobEvent['action'], JobState>> = { queued: 'queued', in_progress: 'assigned', completed: 'done' };
-
-/** A job of a workflow run's attempt: a re-run is another job. */
-function jobKey({ jobId, runAttempt }: Pick<JobEvent, 'jobId' | 'runAttempt'>): string {
-  return `${jobId}/${runAttempt}`;
-}
-
 /**
  * What is known of a job after an event. The same record when the event says nothing new.
  * @param job - what is known so far, if anything
  * @param now - the workflow's clock
  */
 export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: number): JobRecord {
-  const state = STATE_OF[event.action];
+  const state = stateOf(event);
   const named = event.runnerName === undefined || event.runnerName === '' ? {} : { runnerName: event.runnerName };
   if (job === undefined) return { state, since: event.at, seenAt: now, ...named };
-  if (STEP[state] > STEP[job.state]) return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
+  if (isFurther(state, job.state)) return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
   // An event that was overtaken may still be the only one to name the runner.
   if (job.runnerName === undefined && 'runnerName' in named) return { ...job, seenAt: now, ...named };
   return job;

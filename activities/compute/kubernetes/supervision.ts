@@ -100,9 +100,10 @@ function supervisedRunner({ command, args, ...rest }: Partial<V1Container>, supe
  * them as its own: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
  */
 function environment(supervision: Supervision, port: number, terminationLog: string | undefined): V1EnvVar[] {
-  const { watches, onTerm, drainTimeoutMs, signalTimeoutMs, cleanupTimeoutMs, signals, cleanupCommand, timeoutMs, stopTo } = supervision;
+  const { watches, oneJob, onTerm, drainTimeoutMs, signalTimeoutMs, cleanupTimeoutMs, signals, cleanupCommand, timeoutMs, stopTo } = supervision;
   const values: Record<string, string | undefined> = {
     HOLDFAST_MODE: watches,
+    HOLDFAST_ONE_JOB: watches === 'github' && oneJob ? '1' : undefined,
     HOLDFAST_PROBE_PORT: String(port),
     HOLDFAST_TERMINATION_LOG: terminationLog,
     HOLDFAST_STOP_REASON_FROM: `${POD_INFO}/${STOP_REASON_FILE}`,

@@ -134,7 +134,6 @@ function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string
   const online = started;
   if (told === COMMAND_PROBES) return { online };
   if (!online) return { online, busy: false };
-  if (told === ONE_JOB_PROBES && previous?.busy === true) return { online, busy: true };
   if (runner?.ready === true) return { online, busy: false };
   if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
   const busyFrom = previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString();

@@ -33,6 +33,7 @@ describe('production defaults', () => {
     ephemeral: true,
     registrationMode: 'jit',
     onEviction: 'fail',
+    maxAttempts: 10,
     pod: {
       supervision: { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 10 * MINUTE },
       labels: {},
@@ -46,7 +47,9 @@ describe('production defaults', () => {
       registrationMs: 10 * MINUTE,
       jobTimeoutMs: 24 * HOUR,
       unregistrationMs: HOUR,
+      maxAgeMs: 7 * 24 * HOUR,
     },
+    jobTimeoutCapMs: 24 * HOUR,
     intervals: {
       resyncMs: 10 * MINUTE,
       busyRetryMs: MINUTE,
@@ -69,7 +72,7 @@ describe('production defaults', () => {
 
   test('as they are documented', () => {
     expect({ timeouts: RUNNER_TIMEOUTS, stop: STOP_TIMEOUTS, intervals: RUNNER_INTERVALS }).toEqual({
-      timeouts: { provisioning: '1h', podUnscheduled: '5m', podPending: '10m', registration: '10m', jobTimeout: '24h', unregistration: '1h' },
+      timeouts: { provisioning: '1h', podUnscheduled: '5m', podPending: '10m', registration: '10m', jobTimeout: '24h', unregistration: '1h', maxAge: '7d' },
       stop: { signalTimeout: '10s', cleanupTimeout: '5s' },
       intervals: { resync: '10m', busyRetry: '1m', busyRecheck: '10m', absentRecheck: '10s', credentialsRetry: '5m', onlineLookup: '2s', removalSettle: '2m', idleConfirm: '3s', stopPatience: '30s', listAge: '1m', lateCreation: '2m30s' },
     });
@@ -118,10 +121,11 @@ describe('what is given is kept', () => {
       intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s', listAge: '10s', lateCreation: '11s' },
     }); // prettier-ignore
     expect(spec).toEqual({
-      name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace',
+      name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace', maxAttempts: 10,
       pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
         supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', stopTo: 'process', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
-      timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR },
+      timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR, maxAgeMs: 7 * 24 * HOUR },
+      jobTimeoutCapMs: 24 * HOUR,
       intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, idleConfirmMs: 9_000, stopPatienceMs: 8_000, listAgeMs: 10_000, lateCreationMs: 11_000 },
       warnings: [expect.stringContaining('GKE')],
     }); // prettier-ignore

@@ -39,7 +39,7 @@ describe('reading a delivery', () => {
       kind: 'job',
       news: {
         event: { action: 'in_progress', jobId: 7, runAttempt: 2, repository: 'acme/app', labels: ['self-hosted', 'x64'], at: Date.parse(STARTED), runnerName: 'acme-1' },
-        runner: { name: 'acme-1', event: { action: 'in_progress', jobId: 7, runnerId: 3, runnerName: 'acme-1', jobName: 'build' } },
+        runner: { name: 'acme-1', event: { action: 'in_progress', jobId: 7, runAttempt: 2, at: Date.parse(STARTED), runnerId: 3, runnerName: 'acme-1', jobName: 'build' } },
         startupMs: 5_000,
       },
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { decideComingUp, type ComingUp, type ComingUpDeadlines } from '../../../workflows/runner/onlineDecision.ts';
+import { nextLookMs, decideComingUp, type ComingUp, type ComingUpDeadlines } from '../../../workflows/runner/onlineDecision.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const MINUTE = 60_000;
@@ -59,4 +59,17 @@ describe('every wait has an end', () => {
       }
     }
   });
+});
+
+test('a runner that may be about to register is looked for more and more rarely, and once when its deadline is over', () => {
+  const looks = (registrationMs: number): number[] => {
+    const at = [0];
+    while ((at.at(-1) ?? 0) < registrationMs) at.push((at.at(-1) ?? 0) + nextLookMs(at.at(-1) ?? 0, registrationMs, 10_000));
+    return at;
+  };
+  const [minutes, day, month] = [600_000, 86_400_000, 30 * 86_400_000].map(looks);
+  expect(minutes?.slice(0, 11)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((count) => count * 10_000));
+  expect([minutes?.at(-1), day?.at(-1), month?.at(-1)]).toEqual([600_000, 86_400_000, 30 * 86_400_000]);
+  // Each is some eleven events of history, of which a workflow may have 51,200.
+  expect([minutes?.length, day?.length, month?.length].every((count = 0) => count < 150)).toBe(true);
 });

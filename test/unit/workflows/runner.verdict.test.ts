@@ -7,6 +7,7 @@ const ISO = '2026-01-01T00:00:00.000Z';
 const live: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: ISO, startedAt: ISO, ended: false, gone: false, terminating: false };
 const ended: PodView = { ...live, ended: true };
 const exited = (code: number, more: Partial<PodView> = {}): PodView => ({ ...ended, exit: { code, oomKilled: false }, ...more });
+const recordsJob = (job: 'none' | 'done', more: Partial<PodView> = {}): PodView => exited(0, { exit: { code: 0, oomKilled: false, record: { job } }, online: false, busy: false, ...more });
 const killedForMemory: PodView = { ...ended, exit: { code: 137, oomKilled: true } };
 const { startedAt: _startedAt, ...neverStarted } = ended;
 const initFailed: PodView = { ...neverStarted, problem: { kind: 'config', message: 'init container prepare exited with code 1', since: ISO } };
@@ -48,8 +49,15 @@ function check([, facts, expected]: Row, base: EndFacts = idle): void {
 describe('the runner ended by itself', () => {
   test.each<Row>([
     ['exit 0 after a job', { pod: exited(0), sawJob: true }, end('succeeded')],
-    ['exit 0, and it is unregistered: it had a job', { pod: exited(0), removal: 'absent' }, end('succeeded')],
-    ['exit 0, and it is unregistered, perhaps by us', { pod: exited(0), removal: 'absentAfterRetry' }, end('succeeded')],
+    ['exit 0, and it is unregistered, of a pod that does not tell: it had a job', { pod: exited(0), removal: 'absent' }, end('succeeded')],
+    ['the same, never online: nobody knows who removed it', { pod: exited(0), removal: 'absent', wasOnline: false }, end('errored', 'never_registered')],
+    ['the same, perhaps removed by us', { pod: exited(0), removal: 'absentAfterRetry' }, end('errored', 'agent_lost')],
+    ['the same, of a pod that tells, and told of no job', { pod: exited(0, { online: false, busy: false }), removal: 'absent' }, end('errored', 'deleted_externally')],
+    ['exit 0, and its record says that it had no job: unregistered', { pod: recordsJob('none'), removal: 'absent' }, end('errored', 'deleted_externally')],
+    ['… unregistered, perhaps by us', { pod: recordsJob('none'), removal: 'absentAfterRetry' }, end('errored', 'agent_lost')],
+    ['… called busy by the CI server', { pod: recordsJob('none'), removal: 'busy' }, end('errored', 'agent_lost')],
+    ['… although an event told of one', { pod: recordsJob('none'), sawJob: true }, end('errored', 'agent_lost')],
+    ['exit 0, and its record says that its job is done', { pod: recordsJob('done'), sawJob: true }, end('succeeded')],
     ['exit 0, and GitHub still calls it busy: it had a job', { pod: exited(0), removal: 'busy' }, end('succeeded')],
     ['exit 0 while idle, still registered: no job', { pod: exited(0) }, end('errored', 'agent_lost')],
     ['exit 0 before it was online', { pod: exited(0), wasOnline: false }, end('errored', 'never_registered')],
@@ -83,6 +91,7 @@ describe('the runner was lost', () => {
     ['idle, evicted', { pod: evicted }, replace('evicted')],
     ['busy by its own word', { pod: evicted, ownBusyAtEnd: true, sawJob: true }, end('errored', 'evicted')],
     ['busy by the CI server’s word', { pod: evicted, removal: 'busy' }, end('errored', 'evicted')],
+    ['unregistered by somebody, while its record says that it had no job', { pod: recordsJob('none', { disruption: 'EvictionByEvictionAPI' }), removal: 'absent' }, replace('evicted')],
     ['unregistered by itself: an ephemeral one had taken a job', { pod: vanished, removal: 'absent' }, end('errored', 'deleted_externally')],
     ['unregistered, perhaps by a try of ours whose worker died: no sign of a job', { pod: vanished, removal: 'absentAfterRetry' }, replace('deleted_externally')],
     ['the same, busy by its own word', { pod: vanished, removal: 'absentAfterRetry', ownBusyAtEnd: true, sawJob: true }, end('errored', 'deleted_externally')],
@@ -208,6 +217,10 @@ describe('a plain command, which is its own job', () => {
     ['killed by the node that was about to evict it', { pod: recorded(137, undefined, { ...deleted, disruption: 'TerminationByKubelet', reason: 'Evicted' }) }, end('errored', 'evicted')],
     ['evicted: replaced where that was asked for', { pod: evicted, onEviction: 'replace' }, replace('evicted')],
     ['evicted at its checkpoint', { pod: recorded(143, 'evicted', deleted), checkpoints: true, onEviction: 'resume' }, replace('deleted_externally')],
+    ['evicted in its last attempt', { pod: recorded(143, 'evicted', deleted), checkpoints: true, onEviction: 'resume', lastAttempt: true }, end('errored', 'deleted_externally')],
+    ['evicted, and too old to be resumed', { pod: recorded(143, 'evicted', deleted), checkpoints: true, onEviction: 'resume', lastAttempt: true, tooOld: true }, end('aborted', 'run_timeout')],
+    ['evicted, too old, and complete', { pod: recorded(0, 'evicted', deleted), checkpoints: true, onEviction: 'resume', lastAttempt: true, tooOld: true }, end('succeeded')],
+    ['lost before it started, in its last attempt: that has a bound of its own', { pod: { ...neverStarted, gone: true }, started: false, onEviction: 'resume', lastAttempt: true, neverStartedInARow: 1 }, replace('deleted_externally')],
     ['evicted, exit 0 from a command that checkpoints: complete', { pod: recorded(0, 'evicted', deleted), checkpoints: true, onEviction: 'resume' }, end('succeeded')],
     ['cancelled at its checkpoint', { pod: recorded(143, 'cancelled', deleted), checkpoints: true, onEviction: 'resume', stoppedByUs: true, ...cancelled('stop') }, end('aborted', 'cancelled')],
     ['lost in a drain', { pod: recorded(143, 'evicted', deleted), cancel: drain }, end('errored', 'deleted_externally')],
@@ -220,11 +233,17 @@ describe('what holds for every combination of facts', () => {
   const succeeds = (decision: EndDecision) => decision.kind === 'end' && decision.outcome === 'succeeded';
 
   test('all of them are tried', () => {
-    expect(decided).toHaveLength(2 ** 7 * 12 * 5 * 4 * 2 * 2);
+    expect(decided).toHaveLength(2 ** 7 * 13 * 5 * 4 * 2 * 2);
   });
 
   test('an unknown final state is never succeeded: only exit 0 of an ephemeral one, or a drain', () => {
     expect(violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || (f.ephemeral && f.pod?.exit?.code === 0))).toEqual([]);
+  });
+
+  test('nor is one without a proof of a job: the CI server\'s word, the runner\'s own, or a registration that went by itself', () => {
+    const proven = (f: EndFacts): boolean => f.sawJob || f.removal === 'busy' || (f.wasOnline && f.removal === 'absent');
+    expect(violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || proven(f))).toEqual([]);
+    expect(violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || f.pod?.exit?.record?.job !== 'none')).toEqual([]);
   });
 
   test('a lost job is never succeeded', () => {
@@ -245,7 +264,7 @@ describe('what holds for every combination of facts', () => {
 });
 
 function* everyCombination(): Generator<EndFacts> {
-  const pods = [undefined, live, ended, vanished, evicted, exited(0), exited(0, { terminating: true }), exited(1), exited(7), exited(143, { terminating: true }), killedForMemory, { ...ended, reason: 'DeadlineExceeded' }];
+  const pods = [undefined, live, ended, vanished, evicted, exited(0), exited(0, { terminating: true }), exited(1), exited(7), exited(143, { terminating: true }), recordsJob('none'), killedForMemory, { ...ended, reason: 'DeadlineExceeded' }];
   const flags = ['stoppedByUs', 'ephemeral', 'started', 'wasOnline', 'sawJob', 'ownBusyAtEnd', 'jobInterrupted'] as const;
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
     const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;

@@ -1,0 +1,29 @@
+/**
+ * The steps of one CI job, whose events come late, twice and out of order: what is known of it is the furthest step that it can have taken,
+ * not the event that arrived last. Keyed by job and attempt; never counted first in, first out. Pure.
+ */
+import type { JobEvent } from '../contract/index.ts';
+
+/**
+ * `queued`: waits for a runner. `left`: waits no longer, by a look at the CI server; no event has said yet where it went.
+ * `assigned`: runs on a runner. `done`: over, whatever its conclusion.
+ */
+export type JobState = 'queued' | 'left' | 'assigned' | 'done';
+
+const STEP: Readonly<Record<JobState, number>> = { queued: 0, left: 1, assigned: 2, done: 3 };
+const STATE_OF: Readonly<Record<JobEvent['action'], JobState>> = { queued: 'queued', in_progress: 'assigned', completed: 'done' };
+
+/** A job of a workflow run's attempt: a re-run is another job. */
+export function jobKey({ jobId, runAttempt }: Pick<JobEvent, 'jobId' | 'runAttempt'>): string {
+  return `${jobId}/${runAttempt}`;
+}
+
+/** The state that an event tells of. */
+export function stateOf({ action }: Pick<JobEvent, 'action'>): JobState {
+  return STATE_OF[action];
+}
+
+/** Is this a step beyond what is known? @param known - `undefined`: nothing */
+export function isFurther(state: JobState, known: JobState | undefined): boolean {
+  return known === undefined || STEP[state] > STEP[known];
+}

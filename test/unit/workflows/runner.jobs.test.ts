@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { CiEvent } from '../../../core/contract/index.ts';
+import { parseRunnerInput } from '../../../core/input/runner.ts';
+import { NO_JOBS, afterJobEvent, type RunnerJobs } from '../../../workflows/runner/jobs.ts';
+import { RunnerLife } from '../../../workflows/runner/life.ts';
+import { see } from '../../../workflows/runner/podWaits.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
+
+const NOW = Date.parse('2026-03-01T12:00:00Z');
+const HOUR = 3_600_000;
+const starts = (jobId: number, more: Partial<CiEvent> = {}): CiEvent => ({ action: 'in_progress', jobId, ...more });
+const ends = (jobId: number, more: Partial<CiEvent> = {}): CiEvent => ({ action: 'completed', jobId, ...more });
+const after = (...events: CiEvent[]): RunnerJobs => events.reduce(afterJobEvent, NO_JOBS);
+
+describe('the jobs of one runner, by events that come late, twice and out of order', () => {
+  test.each<[string, CiEvent[], string | undefined, string[]]>([
+    ['nothing runs before anything is told', [], undefined, []],
+    ['queued says nothing of a runner', [{ action: 'queued', jobId: 1 }], undefined, []],
+    ['it started', [starts(1)], '1/1', []],
+    ['it is over', [starts(1), ends(1)], undefined, ['1/1']],
+    ['told twice that it is over', [starts(1), ends(1), ends(1)], undefined, ['1/1']],
+    ['told again that it started, after its end', [starts(1), ends(1), starts(1)], undefined, ['1/1']],
+    ['its end overtook its start', [ends(1), starts(1)], undefined, ['1/1']],
+    ['a re-run is another job', [starts(1), ends(1), starts(1, { runAttempt: 2 })], '1/2', ['1/1']],
+    ['the next one', [starts(1), ends(1), starts(2)], '2/1', ['1/1']],
+    ['the next one, and the end of the one before it was lost', [starts(1), starts(2)], '2/1', ['1/1']],
+    ['… and comes after all', [starts(1), starts(2), ends(1)], '2/1', ['1/1']],
+    ['… and its start is told again', [starts(1), starts(2), starts(1)], '2/1', ['1/1']],
+    ['a start that is told first now, while the next job runs', [starts(2, { at: NOW + 60_000 }), starts(1, { at: NOW })], '2/1', ['1/1']],
+    ['… or when that one is over', [starts(2, { at: NOW + 60_000 }), ends(2, { at: NOW + 90_000 }), starts(1, { at: NOW })], undefined, ['2/1', '1/1']],
+    ['a start in the second of the end before it', [starts(1, { at: NOW }), ends(1, { at: NOW + 9_000 }), starts(2, { at: NOW + 8_000 })], '2/1', ['1/1']],
+  ])('%s', (_what, events, running, over) => {
+    const jobs = after(...events);
+    expect([jobs.running?.key, jobs.over]).toEqual([running, over]);
+  });
+
+  test('what says nothing new changes nothing', () => {
+    const jobs = after(starts(1), ends(1), starts(2));
+    for (const event of [starts(1), ends(1), starts(2), { action: 'queued', jobId: 3 } as const]) expect(afterJobEvent(jobs, event)).toBe(jobs);
+  });
+
+  test('a static runner that lives for months remembers no more than it needs', () => {
+    const months = Array.from({ length: 5_000 }, (_, job) => [starts(job, { at: NOW + job * 60_000 }), ends(job, { at: NOW + job * 60_000 + 30_000 })]).flat();
+    const jobs = after(...months);
+    expect(JSON.stringify(jobs).length).toBeLessThan(2_000);
+    // A redelivery of what is forgotten: its time tells.
+    expect(afterJobEvent(jobs, starts(7, { at: NOW + 7 * 60_000 })).running).toBeUndefined();
+  });
+});
+
+describe('what a runner takes itself for', () => {
+  beforeEach(() => void jest.useFakeTimers({ now: NOW }));
+  afterEach(() => void jest.useRealTimers());
+
+  const PROBES = { online: true, busy: false } as const;
+  function life(ephemeral: boolean, told: Partial<PodView> = {}): RunnerLife {
+    const parsed = parseRunnerInput({ organization: 'acme', ephemeral, timeouts: { jobTimeout: '1h' } }, { workflowId: 'runner-1', nameHash: '0a1b2' });
+    if (!parsed.ok) throw new Error('a bad input');
+    const it = new RunnerLife('runner-1', 'f', NOW);
+    it.admit({ ...parsed.spec, place: { compute: 'kubernetes', cluster: 'c', namespace: 'ci', installation: 'i' } });
+    it.runner.pod = { name: 'p', uid: 'u', workflowId: 'runner-1', scheduled: true, createdAt: '', startedAt: new Date(NOW).toISOString(), ended: false, gone: false, terminating: false, ...told };
+    return it;
+  }
+  type Step = CiEvent | 'busy' | 'idle' | 'again';
+  /** Each step comes a minute after the one before. @returns busy or not, the minute from which its deadline counts, its job, and whether it ran one */
+  function play(it: RunnerLife, steps: readonly Step[]): unknown[] {
+    for (const step of steps) {
+      jest.advanceTimersByTime(60_000);
+      if (typeof step === 'object') it.onCiEvent(step);
+      else it.onPodState({ uid: 'u', state: step === 'idle' ? 'idle' : 'busy', ...(step === 'again' ? { again: true } : {}) });
+    }
+    const { busySince, jobDeadline, job } = it.runner;
+    return [busySince !== undefined, jobDeadline === undefined ? undefined : (jobDeadline - HOUR - NOW) / 60_000, job, it.sawJob];
+  }
+
+  test.each<[string, Step[], unknown[]]>([
+    ['its job is over', [starts(1), ends(1)], [false, undefined, undefined, true]],
+    ['the start of a job that is over, delivered again', [starts(1), ends(1), starts(1)], [false, undefined, undefined, true]],
+    ['the end of one job while the next runs', [starts(1), starts(2), ends(1)], [true, 2, 'job (2)', true]],
+    ['the next job has its own deadline, although the end of the one before it was lost', [starts(1), starts(2)], [true, 2, 'job (2)', true]],
+    ['the start of the first, delivered again while the next runs', [starts(1), ends(1), starts(2), starts(1)], [true, 3, 'job (2)', true]],
+  ])('a static one that does not tell: %s', (_what, steps, expected) => expect(play(life(false), steps)).toEqual(expected));
+
+  test.each<[string, Step[], unknown[]]>([
+    ['its job runs, and is named', ['busy', starts(1)], [true, 1, 'job (1)', true]],
+    ['named before its pod tells', ['idle', starts(1), 'busy'], [true, 3, 'job (1)', true]],
+    ['the start of a job, told when its pod is idle again', ['busy', 'idle', starts(1)], [false, undefined, undefined, true]],
+    ['the end of one job while the next runs', ['busy', starts(1), 'idle', 'busy', starts(2), ends(1)], [true, 5, 'job (2)', true]],
+    ['the next job, between which and the one before nobody saw it idle', ['busy', starts(1), starts(2)], [true, 3, 'job (2)', true]],
+    ['the same, by the end of the one before', ['busy', starts(1), ends(1)], [true, 3, 'job (1)', true]],
+    ['the same, by its pod', ['busy', 'again'], [true, 2, undefined, true]],
+  ])('a static one that tells: %s', (_what, steps, expected) => expect(play(life(false, PROBES), steps)).toEqual(expected));
+
+  test.each<[string, Step[], unknown[]]>([
+    ['busy', ['busy'], [true, 1, undefined, true]],
+    ['busy for one missed probe: no job', ['busy', 'idle'], [false, undefined, undefined, false]],
+    ['busy by the CI server’s word, which a probe does not take back', ['busy', starts(1), 'idle'], [true, 1, 'job (1)', true]],
+    ['its job is over: its deadline stands until its end', ['busy', starts(1), ends(1)], [true, 1, 'job (1)', true]],
+  ])('an ephemeral one: %s', (_what, steps, expected) => expect(play(life(true, PROBES), steps)).toEqual(expected));
+
+  test('its own record, that it had no job, beats what a probe and an event told', () => {
+    const it = life(true, PROBES);
+    play(it, ['busy', starts(1)]);
+    see(it, { ...(it.runner.pod as PodView), ended: true, exit: { code: 0, oomKilled: false, record: { job: 'none' } } });
+    expect([it.sawJob, it.ownSignal()]).toEqual([false, 'idle']);
+  });
+
+  test('events of another runner are not its own', () => {
+    const it = life(false);
+    expect(play(it, [starts(1, { runnerName: 'somebody-else' })])).toEqual([false, undefined, undefined, false]);
+    expect(play(it, [starts(1, { runnerName: it.runnerName })])).toEqual([true, 2, 'job (1)', true]);
+  });
+});

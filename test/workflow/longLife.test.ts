@@ -1,0 +1,75 @@
+/** Lives that are longer than one history may be. */
+import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
+import { describeIf } from '../support/lab.ts';
+import { expectNothingLeft } from '../support/memoryWorld.ts';
+import { temporalWithShortHistories } from '../support/shortHistories.ts';
+
+const SUGGESTED_AT = 60;
+/** Of one run: the suggestion is acted upon between two waits. */
+const MOST_EVENTS = 3 * SUGGESTED_AT;
+
+await describeIf('a life of any length', async () => await temporalWithShortHistories(SUGGESTED_AT), { temporal: true }, (server) => {
+  let compute: FakeCompute;
+  let ci: FakeCiServer;
+  let world: HoldfastWorld;
+
+  beforeEach(async () => {
+    compute = new FakeCompute();
+    ci = new FakeCiServer();
+    world = await holdfastWorld(server.address, { compute, ciServers: ci });
+  });
+  afterEach(async () => await world.close());
+  afterAll(async () => await server.teardown());
+
+  /** Lets the life go on until it is in a run of its own. */
+  async function untilContinued(run: RunnerRun, round: () => Promise<void>): Promise<void> {
+    const runId = async (): Promise<string> => (await run.handle.describe()).runId;
+    const first = await runId();
+    for (let count = 0; (await runId()) === first; count++) {
+      await round();
+      if ((await run.handle.describe()).historyLength > MOST_EVENTS) throw new Error(`${MOST_EVENTS} events in one run, after ${count} rounds`);
+    }
+  }
+
+  test('a static runner that drains while its own word flaps continues as new, and is still told to go', async () => {
+    const run = await world.start({ ephemeral: false });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    ci.connect(runnerName);
+    ci.setBusy(runnerName, true);
+    compute.startJob(pod);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    await run.handle.executeUpdate('drain', { args: [{ reason: 'node maintenance' }] });
+    await run.reaches('Draining', (status) => status.phase === 'Draining');
+    await untilContinued(run, async () => {
+      const asked = ci.count('remove');
+      compute.change(pod, { busy: false });
+      compute.change(pod, { busy: true });
+      await run.reaches('another removal', () => ci.count('remove') > asked);
+    });
+    expect(await run.status()).toMatchObject({ phase: 'Draining', cancel: { mode: 'drain', reason: 'node maintenance' } });
+    ci.setBusy(runnerName, false);
+    compute.endJob(pod);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 1, message: expect.stringContaining('node maintenance') });
+    expectNothingLeft({ compute, ci });
+  });
+
+  test('an ephemeral runner that loses its pod again and again continues as new', async () => {
+    const run = await world.start();
+    let attempt = 1;
+    await untilContinued(run, async () => {
+      const { pod = '' } = await run.reaches('a pod', (status) => status.attempt === attempt && status.pod !== undefined);
+      compute.start(pod);
+      await run.reaches('Idle', (status) => status.attempt === attempt && status.phase === 'Idle');
+      compute.vanish(pod);
+      attempt++;
+    });
+    await run.handle.signal('cancel');
+    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expectNothingLeft({ compute, ci });
+  });
+});

@@ -1,0 +1,51 @@
+/** The jobs of one runner, by the CI server's events: which one runs, and which are over. Their order is that of core/domain/jobSteps.ts. Pure. */
+import type { CiEvent } from '../../core/contract/index.ts';
+import { isFurther, jobKey, stateOf, type JobState } from '../../core/domain/jobSteps.ts';
+
+export interface RunnerJobs {
+  /** The job that runs, as far as events tell. */
+  readonly running?: RunningJob;
+  /** Keys of the jobs that are over, the latest last. */
+  readonly over: readonly string[];
+  /** The latest time of any event, by the CI server's clock (ms since the epoch). */
+  readonly latestAt: number;
+}
+
+export interface RunningJob {
+  readonly key: string;
+  /** For people. */
+  readonly label: string;
+}
+
+export const NO_JOBS: RunnerJobs = { over: [], latestAt: 0 };
+
+/** A static runner lives for months: an event of a job that is longer over than this is known by its time. */
+const MAX_OVER = 100;
+/** Times of the CI server that are no further apart have no order: it has more than one clock, and tells whole seconds. */
+const SAME_MOMENT_MS = 5_000;
+
+/**
+ * What is known after an event of a job of this runner. The same object when the event says nothing new.
+ *
+ * A runner runs one job at a time: a job that starts ends the one before it, whose own end was not told yet or never will be; and a job that
+ * started before something else that is known is over itself.
+ */
+export function afterJobEvent(jobs: RunnerJobs, event: CiEvent): RunnerJobs {
+  const { action, jobId, runAttempt = 1, at } = event;
+  const key = jobKey({ jobId, runAttempt });
+  if (action === 'queued' || !isFurther(stateOf(event), stateOfJob(jobs, key))) return jobs;
+  const latestAt = Math.max(jobs.latestAt, at ?? 0);
+  const { running } = jobs;
+  const overtaken = at !== undefined && at < jobs.latestAt - SAME_MOMENT_MS;
+  if (action === 'completed' || overtaken) return { ...(running === undefined || running.key === key ? {} : { running }), over: withOver(jobs, key), latestAt };
+  return { running: { key, label: `${event.jobName ?? 'job'} (${jobId})` }, over: running === undefined ? jobs.over : withOver(jobs, running.key), latestAt };
+}
+
+function stateOfJob({ running, over }: RunnerJobs, key: string): JobState | undefined {
+  if (over.includes(key)) return 'done';
+  return running?.key === key ? 'assigned' : undefined;
+}
+
+function withOver({ over }: RunnerJobs, key: string): readonly string[] {
+  return [...over, key].slice(-MAX_OVER);
+}
