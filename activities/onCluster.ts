@@ -10,7 +10,7 @@ import { countOf, refusal } from './refusals.ts';
 const NO_CREDENTIALS = { credentialsRetryMs: 60_000 };
 
 /** A worker of the right place may take the next try: soon, and ever less often while there is none, lest thousands of lives ask in vain. */
-const WRONG_PLACE_RETRY_MS = { first: 500, longest: 30_000 } as const;
+const WRONG_PLACE_RETRY_MS = { first: 500, longest: 10_000 } as const;
 
 /**
  * Runs a call that needs only the cluster: with heartbeats, its errors as Temporal failures. What the cluster refuses is asked for again, for as

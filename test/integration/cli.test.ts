@@ -222,6 +222,7 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
     const well = await doctor([]);
     expect(well.report.findings.filter(({ level }) => level === 'error')).toEqual([]);
     expect(well).toMatchObject({ status: 0, report: { ok: true } });
+    expect(well.report.findings.map(({ what }) => what)).toContainEqual(expect.stringMatching(/^task queue ".*" for runners in process\/[0-9a-f]{16}\/holdfast$/));
     const away = await doctor(['--address', '127.0.0.1:1']);
     expect(away).toMatchObject({ status: 1, report: { ok: false, findings: expect.arrayContaining([expect.objectContaining({ level: 'error', what: expect.stringContaining('127.0.0.1:1') })]) } });
     const wrong = await doctor([], { ...settings, HOLDFAST_COMPUTE: 'cloud' });

@@ -24,7 +24,8 @@ export const demoLives = {
     const result = await run.ends();
     expect(run.requests('DELETE', 422).length).toBeGreaterThanOrEqual(3);
     expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1, message: expect.stringContaining('node maintenance') });
-    expect(result.unregisterAttempts).toBeGreaterThan(3);
+    // Each worker counts those tries of its own that the workflow called off.
+    expect(result.unregisterAttempts).toBeGreaterThan(world.workers.length > 1 ? 1 : 3);
     expect(result.phases.map(({ phase }) => phase)).toContain('Draining');
     run.expectUnharmed(first);
     run.expectUnharmed(job);
