@@ -9,7 +9,7 @@ import type { Compute, Logger, WaitCompleter } from '../ports.ts';
 import { TaskQueue } from '../taskQueue.ts';
 import { Completions } from './completions.ts';
 import { DueTimers } from './dueTimers.ts';
-import { StateAnnouncements, stateNews, type AnnouncementPace } from './stateAnnouncements.ts';
+import { StateAnnouncements, stateNews } from './stateAnnouncements.ts';
 import { lookForVanished } from './vanishedPods.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
@@ -25,8 +25,6 @@ export interface WatcherOptions {
   readonly againMs?: readonly number[];
   /** How long another watcher that is quicker has for its offer, in ms; see {@link Completions}. @default 1000 */
   readonly othersFirstMs?: number;
-  /** How much is told of one pod's idle and busy. @default a minute each, after a burst of 60 */
-  readonly pace?: AnnouncementPace;
   /** Told of every completion, for metrics. */
   readonly onCompletion?: (completed: boolean) => void;
 }
@@ -47,7 +45,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { compute, completer, logger, heldBackAnswers, concurrency = 64, againMs = [5_000, 30_000], othersFirstMs = 1_000 } = options;
   const queue = new TaskQueue(concurrency, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
   const timers = new DueTimers();
-  const states = new StateAnnouncements(queue, completer, options.pace);
+  const states = new StateAnnouncements(queue, completer);
   const completions = new Completions(queue, {
     completer,
     againMs,

@@ -19,8 +19,8 @@ import { HISTORIES, versionFolder, type RecordedEvent } from './histories.ts';
 import { historyToJson } from './historyJson.ts';
 import { SCENARIOS, prepare, type Scenario, type Stage } from './scenarios.ts';
 
-/** Low enough that a static runner continues as new after a few jobs; no other scenario gets that far while it may. */
-const SUGGEST_CONTINUE_AS_NEW_AT = 60;
+/** Low enough that a static runner continues as new after some jobs; no other scenario gets that far. */
+const SUGGEST_CONTINUE_AS_NEW_AT = 150;
 const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 async function main(names: readonly string[]): Promise<void> {

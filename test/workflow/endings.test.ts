@@ -1,6 +1,6 @@
 /** Every way to end a runner, from every phase of its life: what is left of it anywhere, and whether its job lived. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { RUNNER_LEAVES_ALREADY, type CancelMode, type RunnerPhase } from '../../core/contract/index.ts';
+import type { CancelMode, RunnerPhase } from '../../core/contract/index.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld, RunnerRun } from '../support/holdfastWorld.ts';
@@ -141,7 +141,7 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
 
   test('TearingDown, drained: it leaves already', async () => {
     const run = await reach('TearingDown');
-    await expect(run.handle.executeUpdate('drain', { args: [{ reason: 'why' }] })).rejects.toMatchObject({ cause: { type: RUNNER_LEAVES_ALREADY } });
+    await expect(run.handle.executeUpdate('drain', { args: [{ reason: 'why' }] })).rejects.toMatchObject({ cause: { message: 'the runner is TearingDown already' } });
     await letGo();
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     await expectWorld(undefined, 'none', ['own']);

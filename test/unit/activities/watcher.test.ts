@@ -1,7 +1,6 @@
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { HeldBackAnswers } from '../../../activities/heldBackAnswers.ts';
 import { startWatcher } from '../../../activities/watcher/startWatcher.ts';
-import type { AnnouncementPace } from '../../../activities/watcher/stateAnnouncements.ts';
 import type { Logger, WaitCompleter } from '../../../activities/ports.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 import { until } from '../../support/until.ts';
@@ -34,8 +33,8 @@ class RecordingCompleter implements WaitCompleter {
     return true;
   }
 
-  async signalPodState(_workflowId: string, { state, again }: PodStateEvent, changeId?: string): Promise<void> {
-    this.states.push(again === true ? `${state} again` : state);
+  async signalPodState(_workflowId: string, { state }: PodStateEvent, changeId?: string): Promise<void> {
+    this.states.push(state);
     this.changes.push(changeId);
   }
 
@@ -51,10 +50,10 @@ class RecordingCompleter implements WaitCompleter {
 const ONE_JOB: Supervision = { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 600_000 };
 const DONE = { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' as const } } };
 
-async function world(againMs: readonly number[] = [], logger: Logger = quiet, pace?: AnnouncementPace) {
+async function world(againMs: readonly number[] = [], logger: Logger = quiet) {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
-  const watcher = await startWatcher({ compute, completer, logger, againMs, ...(pace && { pace }) });
+  const watcher = await startWatcher({ compute, completer, logger, againMs });
   const { name } = await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
   return { compute, completer, watcher, name };
 }
@@ -246,52 +245,6 @@ test('one that has to be told again keeps its place before the next', async () =
   await watcher.idle();
   expect(completer.states).toEqual(['busy', 'idle']);
   await watcher.stop();
-});
-
-test('a pod that flaps for an hour tells no more than its burst and one a minute, and in the end what it is', async () => {
-  const { compute, completer, watcher, name } = await world();
-  compute.start(name);
-  jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate', 'queueMicrotask', 'nextTick'] });
-  try {
-    for (let second = 0; second < 3_600; second++) {
-      compute.change(name, { busy: second % 2 === 0 });
-      await jest.advanceTimersByTimeAsync(1_000);
-    }
-    await watcher.idle();
-    const { length } = completer.states;
-    expect(length).toBeGreaterThan(60);
-    expect(length).toBeLessThanOrEqual(60 + 60);
-    compute.change(name, { busy: true });
-    await jest.advanceTimersByTimeAsync(60_000);
-    await watcher.idle();
-    expect(completer.states.at(-1)).toMatch(/^busy/);
-    expect(completer.states.length).toBeLessThanOrEqual(length + 1);
-  } finally {
-    jest.useRealTimers();
-    await watcher.stop();
-  }
-});
-
-test('a job that comes between two announcements is told as another one', async () => {
-  const { compute, completer, watcher, name } = await world([], quiet, { burst: 1, everyMs: 60_000 });
-  compute.start(name);
-  jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate', 'queueMicrotask', 'nextTick'] });
-  try {
-    for (const busy of [true, false, true]) compute.change(name, { busy });
-    await jest.advanceTimersByTimeAsync(60_000);
-    // Nothing of it is left to be told: it is busy still.
-    await jest.advanceTimersByTimeAsync(600_000);
-    for (const busy of [false, true, false]) compute.change(name, { busy });
-    await jest.advanceTimersByTimeAsync(60_000);
-    compute.change(name, { busy: true });
-    compute.end(name, 0);
-    await jest.advanceTimersByTimeAsync(600_000);
-    await watcher.idle();
-    expect(completer.states).toEqual(['busy', 'busy again', 'idle']);
-  } finally {
-    jest.useRealTimers();
-    await watcher.stop();
-  }
 });
 
 test('a new watcher has the waits of pods that it does not find look again, and answers none of them', async () => {

@@ -1,0 +1,69 @@
+/** How much of a pod's changes between idle and busy is told. */
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import type { WaitCompleter } from '../../../activities/ports.ts';
+import { TaskQueue } from '../../../activities/taskQueue.ts';
+import { StateAnnouncements, type AnnouncementPace } from '../../../activities/watcher/stateAnnouncements.ts';
+import type { PodStateEvent } from '../../../core/contract/index.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
+
+beforeEach(() => void jest.useFakeTimers({ now: Date.parse('2026-03-01T12:00:00Z') }));
+afterEach(() => void jest.useRealTimers());
+
+const POD: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: '', ended: false, gone: false, terminating: false };
+
+function world(pace?: AnnouncementPace) {
+  const told: string[] = [];
+  const signalPodState = async (_workflowId: string, { state, again }: PodStateEvent): Promise<void> => void told.push(again === true ? `${state} again` : state);
+  const queue = new TaskQueue(64, (error) => {
+    throw error;
+  });
+  return { told, states: new StateAnnouncements(queue, { signalPodState } as unknown as WaitCompleter, pace) };
+}
+
+test('a pod that flaps for an hour tells no more than its burst and one a minute, and in the end what it is', async () => {
+  const { states, told } = world();
+  for (let second = 0; second < 3_600; second++) {
+    states.tell(POD, second % 2 === 0 ? 'busy' : 'idle');
+    await jest.advanceTimersByTimeAsync(1_000);
+  }
+  expect(told.length).toBeGreaterThan(60);
+  expect(told.length).toBeLessThanOrEqual(60 + 60);
+  states.tell(POD, 'busy');
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(told.at(-1)).toMatch(/^busy/);
+});
+
+test('a pod that has been quiet for an hour has its burst again, and is no other pod’s', async () => {
+  const { states, told } = world({ burst: 2, everyMs: 60_000 });
+  const flap = async (pod: PodView): Promise<number> => {
+    told.length = 0;
+    for (const state of ['busy', 'idle', 'busy', 'idle'] as const) states.tell(pod, state);
+    await jest.advanceTimersByTimeAsync(0);
+    return told.length;
+  };
+  expect([await flap(POD), await flap(POD), await flap({ ...POD, name: 'q', uid: 'v' })]).toEqual([2, 0, 2]);
+  await jest.advanceTimersByTimeAsync(3_600_000);
+  expect(await flap(POD)).toBe(2);
+  states.stop();
+});
+
+test('a job that comes between two announcements is told as another one', async () => {
+  const { states, told } = world({ burst: 1, everyMs: 60_000 });
+  for (const state of ['busy', 'idle', 'busy'] as const) states.tell(POD, state);
+  await jest.advanceTimersByTimeAsync(600_000);
+  for (const state of ['idle', 'busy', 'idle'] as const) states.tell(POD, state);
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(told).toEqual(['busy', 'busy again', 'idle']);
+});
+
+test('nothing is told of a pod that has ended, nor after the stop', async () => {
+  const { states, told } = world({ burst: 1, everyMs: 60_000 });
+  states.tell(POD, 'busy');
+  states.tell(POD, 'idle');
+  states.forget(POD);
+  states.tell(POD, 'busy');
+  states.tell(POD, 'idle');
+  states.stop();
+  await jest.advanceTimersByTimeAsync(600_000);
+  expect(told).toEqual(['busy', 'busy']);
+});
