@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit, SlotReleaseContext } from '@temporalio/worker';
 import PQueue from 'p-queue';
+import { systemClock, type Clock } from '../activities/ciServers/clock.ts';
 
 interface LanePermit extends SlotPermit {
   readonly free: () => void;
@@ -11,9 +11,11 @@ export interface LaneSlotsOptions {
   readonly limit: number;
   /** Does what the activities of this lane need answer? */
   readonly reachable: () => boolean;
-  /** Between two activities while it does not, in ms. @default 200 */
-  readonly spacingMs?: number;
+  readonly clock?: Clock;
 }
+
+/** Between two activities while the server is away. */
+const SPACING_MS = 200;
 
 /**
  * The slots of a lane: a task queue whose activities all need one server. While that is away the worker takes an activity from the queue
@@ -27,7 +29,7 @@ export class LaneSlots implements CustomSlotSupplier<ActivitySlotInfo> {
   #nextMs = 0;
 
   constructor(options: LaneSlotsOptions) {
-    this.#options = { spacingMs: 200, ...options };
+    this.#options = { clock: systemClock, ...options };
     this.#slots = new PQueue({ concurrency: options.limit });
   }
 
@@ -56,7 +58,8 @@ export class LaneSlots implements CustomSlotSupplier<ActivitySlotInfo> {
   }
 
   async #turn(signal: AbortSignal): Promise<void> {
-    while (!this.#options.reachable() && performance.now() < this.#nextMs) await delay(this.#options.spacingMs, undefined, { signal });
-    this.#nextMs = performance.now() + this.#options.spacingMs;
+    const { clock, reachable } = this.#options;
+    while (!reachable() && clock.now() < this.#nextMs) await clock.sleep(SPACING_MS, signal);
+    this.#nextMs = clock.now() + SPACING_MS;
   }
 }
