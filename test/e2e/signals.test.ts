@@ -1,12 +1,12 @@
 /** Commands of every kind under the supervisor in real pods, stopped in every way: status, log lines, record, time, nothing left. */
 import { constants } from 'node:os';
 import { expect } from '@jest/globals';
-import type { RunnerInput } from '../../core/contract/index.ts';
+import { cancelSignal, type RunnerInput } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { inContainer } from '../support/podLog.ts';
-import { census, gracefully, interrupted, notExited, STOPPED_CHILDREN, strangers, swallowed, TICK, timedOut } from '../support/stoppedChildren.ts';
+import { census, FORWARDS, gracefully, interrupted, notExited, STOPPED_CHILDREN, strangers, swallowed, TICK, timedOut } from '../support/stoppedChildren.ts';
 import { handles } from '../support/supervisedProcess.ts';
 import { together, type Scenario } from '../support/together.ts';
 import { until } from '../support/until.ts';
@@ -109,6 +109,24 @@ const stopped: Record<string, Case> = {
     errors: [interrupted('terminated'), gracefully('3s')],
     verdict: { outcome: 'errored', cause: 'agent_lost' },
   },
+  'stop.to process, as a step has it: its own trap passes the signal on, and nothing else does': {
+    script: FORWARDS,
+    input: { stop: { gracePeriod: '60s', cleanupCommand: census(true) } },
+    by: ['TERM'],
+    status: 5,
+    errors: [interrupted('terminated'), gracefully('1m0s')],
+    verdict: { outcome: 'failed' },
+    prints: 'child got term=0 usr1=1',
+  },
+  'stop.to group: all of it gets the signal, and the child gets it twice': {
+    script: FORWARDS,
+    input: { stop: { gracePeriod: '60s', to: 'group', cleanupCommand: census(true) } },
+    by: ['TERM'],
+    status: 5,
+    errors: [interrupted('terminated'), gracefully('1m0s')],
+    verdict: { outcome: 'failed' },
+    prints: 'child got term=1 usr1=1',
+  },
   'its timeout: SIGINT, and status 127 whatever it says': {
     script: `trap "exit 0" INT; echo up; ${TICK}`,
     input: { timeouts: { jobTimeout: '2s' } },
@@ -143,6 +161,45 @@ const scenarios = Object.fromEntries(Object.entries({ ...terminated, ...stopped 
 
 /** The supervisor's own folder in its image: what a command line of one's own starts it with. */
 const OWN_SUPERVISOR = ['/opt/holdfast/tini', '-s', '--', '/opt/holdfast/ld.so', '--library-path', '/opt/holdfast/lib', '/opt/holdfast/node', '/opt/holdfast/supervisor.mjs'];
+
+/** A command that drains for ten minutes, and learns why it is stopped from a file that no annotation reaches: its kubelet shows it late, or never. */
+async function startUnseen(world: ClusterWorld, name: string, signalTimeout: string): Promise<CommandRun> {
+  const words = [...OWN_SUPERVISOR, '--stop-reason-from', '/tmp/reason', '--', 'sh', '-c', `trap "exit 6" TERM; echo up; ${TICK}`];
+  return await CommandRun.start(world, name, words, { image: 'holdfast.test/supervisor:1', supervisor: 'image', onTerm: 'drain', stop: { drainTimeout: '10m', signalTimeout, cleanupTimeout: '4s' } });
+}
+
+const drains: Record<string, Scenario<ClusterWorld>> = {
+  'cancelled with stop, the reason unseen for 10 s: stopped gracefully when it is seen': async (world) => {
+    const life = await startUnseen(world, 'unseen', '60s');
+    const { pod, log } = await life.running();
+    await log.says('up');
+    await life.run.handle.signal(cancelSignal, { reason: 'now', mode: 'stop' });
+    await log.says('Process may finish within 10m0s drain timeout');
+    await inContainer(world.namespace, pod, 'sleep 10; echo cancelled > /tmp/reason');
+    expect(await life.ends()).toMatchObject({ outcome: 'aborted', cause: 'cancelled', exitCode: 6 });
+    expect((await log.complete()).text).toContain('Process may not finish any more: cancelled');
+    expect(life.containerEnds()).toMatchObject([{ exitCode: 6, record: { exitCode: 6, reason: 'cancelled' } }]);
+  },
+
+  // Long before the ten minutes are over: these tests would not see their end.
+  'the same, never seen: it ends with the grace of a stop': async (world) => {
+    const life = await startUnseen(world, 'never-seen', '3s');
+    const { log } = await life.running();
+    await log.says('up');
+    await life.run.handle.signal(cancelSignal, { reason: 'now', mode: 'stop' });
+    expect(await life.ends()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+  },
+
+  'cancelled with stop while it drains, because somebody else deleted its pod': async (world) => {
+    const life = await startUnseen(world, 'draining', '3s');
+    const { pod, log } = await life.running();
+    await log.says('up');
+    await life.run.deletePod(pod, 612);
+    await log.says('Process may finish within 10m0s drain timeout');
+    await life.run.handle.signal(cancelSignal, { reason: 'now', mode: 'stop' });
+    expect(await life.ends()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+  },
+};
 
 const ends: Record<string, Scenario<ClusterWorld>> = {
   'a signal before the child has started: it never starts': async (world) => {
@@ -193,7 +250,7 @@ const ends: Record<string, Scenario<ClusterWorld>> = {
 };
 
 await describeWithLab('signals in pods', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false }), { ...scenarios, ...ends }, {
+  together(async () => await ClusterWorld.open(lab, { webhook: false }), { ...scenarios, ...drains, ...ends }, {
     timeoutMs: 240_000,
     afterwards: { 'nothing is left: no pod, Secret or running workflow': async (world) => await world.expectNothingLeft() },
   });

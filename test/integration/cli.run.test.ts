@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RunnerStatus } from '../../core/contract/index.ts';
 import { CliProcess } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
+import { GrpcGate } from '../support/grpcGate.ts';
 import { holdfastWorld, SHORT_INTERVALS, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
@@ -133,6 +134,66 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     compute.end(pod, 143);
     compute.vanish(pod);
     expect(await handle().result()).toMatchObject({ outcome: 'aborted' });
+  });
+
+  describe('before the start is answered', () => {
+    let gate: GrpcGate;
+    beforeEach(async () => {
+      gate = await GrpcGate.open(lab.temporal?.address ?? '');
+      env['TEMPORAL_ADDRESS'] = gate.address;
+    });
+    afterEach(() => gate.close());
+
+    test('Ctrl-C cancels the runner as soon as it is there, and its end is told', async () => {
+      const start = gate.held('StartWorkflowExecution');
+      const cli = run('--static');
+      const answer = await start;
+      cli.signal('SIGINT');
+      await cli.prints(/draining: .*\(its start is not answered yet: the request follows it\)/);
+      answer.release();
+      expect((await cli.exited).code).toBe(1);
+      expect(cli.stderr).toContain(`started runner-${name}`);
+      expect(cli.stdout).toMatch(new RegExp(`runner-${name} aborted/cancelled: `));
+      expect(await handle().result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    });
+
+    test('Ctrl-C, and the answer never comes: it is looked for, and cancelled', async () => {
+      const start = gate.held('StartWorkflowExecution');
+      const cli = run('--static');
+      await start;
+      cli.signal('SIGINT');
+      expect((await cli.exited).code).toBe(1);
+      expect(cli.stdout).toMatch(new RegExp(`runner-${name} aborted/cancelled: `));
+    });
+
+    test('three times leaves at once, and says that nobody knows', async () => {
+      const start = gate.held('StartWorkflowExecution');
+      const cli = run('--static');
+      const answer = await start;
+      for (const says of [/draining: /, /stopping: /]) {
+        cli.signal('SIGINT');
+        await cli.prints(says);
+      }
+      cli.signal('SIGINT');
+      expect(await cli.exited).toEqual({ code: 1, signal: null });
+      expect(cli.stdout).toMatch(new RegExp(`left before the start of runner-${name} was answered, and no cancel request was delivered: .*holdfast runner cancel runner-${name}`));
+      expect(await cancelMode()).toBeUndefined();
+      answer.release();
+      await handle().signal('cancel');
+      await handle().result();
+    });
+
+    test('SIGTERM detaches', async () => {
+      const start = gate.held('StartWorkflowExecution');
+      const cli = run('--static');
+      await start;
+      cli.signal('SIGTERM');
+      expect(await cli.exited).toEqual({ code: 143, signal: null });
+      expect(cli.stdout).toMatch(new RegExp(`detached \\(SIGTERM\\) before the start of runner-${name} was answered`));
+      expect(await cancelMode()).toBeUndefined();
+      await handle().signal('cancel');
+      await handle().result();
+    });
   });
 
   test.each([['SIGTERM', 143], ['SIGHUP', 129]] as const)('%s detaches with status %i, the runner is not touched, and the same command attaches again', async (signal, code) => {

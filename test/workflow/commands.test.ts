@@ -83,6 +83,13 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(compute.deletedClaims).toEqual(['state']);
   });
 
+  test('cancelled where SIGTERM means a drain: a pod that is not told in time has no more than a stop’s grace', async () => {
+    const { run } = await begun({ ...COMMAND, onTerm: 'drain', stop: { drainTimeout: '10m', signalTimeout: '30s' } });
+    await run.handle.signal('cancel', 'enough');
+    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expect(compute.deletions[0]).toMatchObject({ announce: 'cancelled', gracePeriodSeconds: 40 });
+  });
+
   test('drained: it may finish', async () => {
     const { run, pod } = await begun(COMMAND);
     await run.handle.executeUpdate('drain', { args: [{ reason: 'node maintenance' }] });

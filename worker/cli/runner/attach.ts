@@ -1,14 +1,14 @@
 /** Stays attached to a runner until it ends: a live phase line, and Ctrl-C. */
 import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
-import { EXIT } from '../terminal/exit.ts';
+import { CliError, EXIT } from '../terminal/exit.ts';
 import { exitStatusOf, pause, waitForEnd, type RunnerEnd } from './followRunner.ts';
 import { onInterrupt, samePressMs } from './interrupts.ts';
 import type { Output } from '../terminal/output.ts';
 import { PhaseLine, type Seen } from './phaseLine.ts';
 import { QUERY_TIMEOUT_MS, queryStatus } from './runnerState.ts';
 import type { Session } from '../temporal/session.ts';
-import type { StartedRunner } from './startRunner.ts';
+import { findRunner, type StartedRunner } from './startRunner.ts';
 import { isConnectionLoss, toCliError } from '../temporal/temporalErrors.ts';
 
 /** How often the line is brought up to date, in ms. */
@@ -19,17 +19,27 @@ const LAST_WORDS_MS = 1_500;
 type Leave = { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly signal: 'SIGTERM' | 'SIGHUP' };
 
 /**
- * Follows one runner. SIGINT drains, stops, and at the third leaves; SIGTERM and SIGHUP leave at once and touch nothing: whoever stops
- * this process (a node drain, a closed terminal) does not thereby mean the runner.
+ * Starts one runner, if it does not run yet, and follows it. SIGINT drains, stops, and at the third leaves, from the very start on: a runner
+ * whose start is still under way is cancelled as soon as it is there. SIGTERM and SIGHUP leave at once and touch nothing: whoever stops this
+ * process (a node drain, a closed terminal) does not thereby mean the runner.
+ * @param begin - starts it, or has found it
  * @returns the status to exit with
+ * @throws CliError if it cannot be started
  */
-export async function attach(session: Session, output: Output, runner: StartedRunner): Promise<number> {
+export async function attach(session: Session, output: Output, workflowId: string, begin: () => Promise<StartedRunner>): Promise<number> {
   const over = new AbortController();
-  const line = new PhaseLine(output, runner.workflowId, Date.now());
-  const requests = new CancelRequests(session, runner.workflowId, over.signal, (mode, problem) => line.message('cancel_not_sent', `the ${mode} request is not delivered yet (${problem}); trying again`));
+  const line = new PhaseLine(output, workflowId, Date.now());
+  const requests = new CancelRequests(session, workflowId, over.signal, (mode, problem) => line.message('cancel_not_sent', `the ${mode} request is not delivered yet (${problem}); trying again`));
   const signals = listen(line, requests, samePressMs(output.terminal.env, process.stdin.isTTY));
   let lost = false;
   try {
+    const starting = begun(session, workflowId, begin, requests);
+    requests.follow(starting);
+    const start = await Promise.race([starting, signals.leave]);
+    if ('kind' in start) return await leaveEarly(line, workflowId, start, requests);
+    const runner = start;
+    const ui = session.link(workflowId, runner.runId);
+    output.note(runner.attached ? 'attached' : 'started', `${runner.attached ? 'attached to' : 'started'} ${workflowId}${ui === undefined ? '' : `  ${ui}`}`, { id: workflowId, runId: runner.runId });
     const ended = waitForEnd(session, runner.workflowId, runner.runId, over.signal, (now) => (lost = now));
     const watching = watch(session, runner.workflowId, line, over.signal, () => lost);
     const first = await Promise.race([ended.then((end) => ({ kind: 'ended', end }) as const), signals.leave, watching]);
@@ -46,6 +56,38 @@ export async function attach(session: Session, output: Output, runner: StartedRu
     line.end();
     signals.stop();
   }
+}
+
+/** A start whose answer is lost is looked for once somebody has asked for its end: it shall not be left behind. */
+async function begun(session: Session, workflowId: string, begin: () => Promise<StartedRunner>, requests: CancelRequests): Promise<StartedRunner> {
+  try {
+    return await begin();
+  } catch (error) {
+    if (!requests.any || toCliError(error, session.about(workflowId)).code !== 'unreachable') throw error;
+  }
+  try {
+    return { ...(await findRunner(session, workflowId)), attached: false };
+  } catch (error) {
+    const known = toCliError(error, session.about(workflowId));
+    if (known.code === 'not_found') throw new CliError('unreachable', `${workflowId} was not started: Temporal did not answer in time`, { cause: error });
+    throw new CliError(known.code, `it is not known whether ${workflowId} was started, and no cancel request was delivered (${known.message}); once Temporal answers, send it with: holdfast runner cancel ${workflowId}`, { cause: error });
+  }
+}
+
+/** Leaves before the start has been answered. */
+async function leaveEarly(line: PhaseLine, workflowId: string, how: Leave, requests: CancelRequests): Promise<number> {
+  if (how.kind === 'detach') {
+    line.message('detached', `detached (${how.signal}) before the start of ${workflowId} was answered: if it was started it goes on; re-attach with: holdfast run --attach ${workflowId}`);
+    return how.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
+  }
+  const delivered = await requests.settled(LAST_WORDS_MS);
+  line.message(
+    'left',
+    delivered
+      ? `left: ${workflowId} was started, and keeps its cancel request; see it with: holdfast runner get ${workflowId}`
+      : `left before the start of ${workflowId} was answered, and no cancel request was delivered: see whether it runs with: holdfast runner get ${workflowId}; cancel it with: holdfast runner cancel ${workflowId}`,
+  );
+  return EXIT.failed;
 }
 
 function report(session: Session, output: Output, runner: StartedRunner, end: RunnerEnd): number {
@@ -83,7 +125,8 @@ function listen(line: PhaseLine, requests: CancelRequests, sameMs: number): { le
     last = now;
     if (kind === 'exit') return resolve({ kind: 'exit' });
     requests.send(kind);
-    line.message(kind, kind === 'drain' ? 'draining: the job may finish; press Ctrl-C again to stop it' : 'stopping: the job gets its grace to end; press Ctrl-C again to leave it alone and exit');
+    const what = kind === 'drain' ? 'draining: the job may finish; press Ctrl-C again to stop it' : 'stopping: the job gets its grace to end; press Ctrl-C again to leave it alone and exit';
+    line.message(kind, requests.isBegun ? what : `${what} (its start is not answered yet: the request follows it)`);
   };
   const onSigterm = (): void => resolve({ kind: 'detach', signal: 'SIGTERM' });
   const onSighup = (): void => resolve({ kind: 'detach', signal: 'SIGHUP' });
@@ -101,12 +144,30 @@ class CancelRequests {
   private readonly over: AbortSignal;
   private readonly onProblem: (mode: CancelMode, problem: string) => void;
   private readonly sending: Promise<boolean>[] = [];
+  private starting: Promise<unknown> = new Promise(() => {});
+  private started = false;
 
   constructor(session: Session, workflowId: string, over: AbortSignal, onProblem: (mode: CancelMode, problem: string) => void) {
     this.session = session;
     this.workflowId = workflowId;
     this.over = over;
     this.onProblem = onProblem;
+  }
+
+  /** Nothing is sent before there is somebody to hear it. */
+  follow(starting: Promise<StartedRunner>): void {
+    this.starting = starting;
+    // Its failure is for who waits for it.
+    starting.then(() => (this.started = true)).catch(() => undefined);
+  }
+
+  get isBegun(): boolean {
+    return this.started;
+  }
+
+  /** The runner's end was asked for. */
+  get any(): boolean {
+    return this.sending.length > 0;
   }
 
   send(mode: CancelMode): void {
@@ -122,6 +183,7 @@ class CancelRequests {
   }
 
   private async deliver(mode: CancelMode): Promise<boolean> {
+    if (!(await this.starting.then(() => true, () => false))) return false;
     const handle = this.session.client.workflow.getHandle(this.workflowId);
     const reason = mode === 'drain' ? 'Ctrl-C in holdfast run' : 'Ctrl-C again in holdfast run';
     let told = false;

@@ -100,11 +100,10 @@ function addRun(program: Command, context: CommandContext): void {
       warn(context, plan?.warnings ?? []);
       if (flags.attach !== undefined && (words.length > 0 || Object.keys(flags).some((flag) => flag !== 'attach'))) throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
       await withSession(command, context, async (session) => {
-        const runner = plan === undefined ? await findRunner(session, flags.attach ?? '') : await startRunner(session, plan, flags.once ? 'attachEnded' : 'attach');
-        const ui = session.link(runner.workflowId, runner.runId);
-        context.output.note(runner.attached ? 'attached' : 'started', `${runner.attached ? 'attached to' : 'started'} ${runner.workflowId}${ui === undefined ? '' : `  ${ui}`}`, { id: runner.workflowId, runId: runner.runId });
         const { attach } = await import('./attach.ts');
-        context.exit(await attach(session, context.output, runner));
+        if (plan !== undefined) return context.exit(await attach(session, context.output, plan.workflowId, async () => await startRunner(session, plan, flags.once ? 'attachEnded' : 'attach')));
+        const found = await findRunner(session, flags.attach ?? '');
+        context.exit(await attach(session, context.output, found.workflowId, async () => found));
       });
     });
 }

@@ -1,0 +1,66 @@
+import { connect, constants, createServer, type ClientHttp2Session, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+
+/** A call whose answer is held back: its server has carried it out. */
+export interface HeldCall {
+  /** Lets the answer through. */
+  release(): void;
+}
+
+/** Stands between a gRPC client and its server, without TLS, and holds chosen answers back. */
+export class GrpcGate {
+  readonly #server: Http2Server = createServer();
+  readonly #upstream: ClientHttp2Session;
+  readonly #holds = new Map<string, (call: HeldCall) => void>();
+
+  private constructor(target: string) {
+    this.#upstream = connect(`http://${target}`);
+    this.#upstream.on('error', () => this.#server.close());
+    this.#server.on('stream', (stream, headers) => this.#pass(stream, headers));
+  }
+
+  /** @param target - host and port of the server */
+  static async open(target: string): Promise<GrpcGate> {
+    const gate = new GrpcGate(target);
+    await new Promise<void>((resolve) => gate.#server.listen(0, '127.0.0.1', resolve));
+    return gate;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Holds back the answer to the next call of this method; resolves once there is one. */
+  async held(method: string): Promise<HeldCall> {
+    return await new Promise((resolve) => this.#holds.set(method, resolve));
+  }
+
+  close(): void {
+    this.#upstream.destroy();
+    this.#server.close();
+  }
+
+  #pass(stream: ServerHttp2Stream, { ':authority': _authority, ...headers }: IncomingHttpHeaders): void {
+    const onward = this.#upstream.request(headers);
+    const method = headers[':path']?.split('/').at(-1) ?? '';
+    let trailers: IncomingHttpHeaders = {};
+    onward.on('trailers', (received) => (trailers = received));
+    onward.on('response', (answer, flags) => {
+      const respond = (): void => {
+        if (stream.destroyed) return;
+        const over = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+        stream.respond(answer, over ? { endStream: true } : { waitForTrailers: true });
+        stream.on('wantTrailers', () => stream.sendTrailers(trailers));
+        if (!over) onward.pipe(stream);
+      };
+      const hold = this.#holds.get(method);
+      this.#holds.delete(method);
+      if (hold === undefined) respond();
+      else hold({ release: respond });
+    });
+    stream.pipe(onward);
+    stream.on('error', () => onward.close());
+    stream.on('aborted', () => onward.close());
+    onward.on('error', () => stream.close());
+  }
+}
