@@ -147,7 +147,7 @@ describe('docs/lifecycle.md', () => {
     const tables = { timeouts: contract.RUNNER_TIMEOUTS, stop: contract.STOP_TIMEOUTS, intervals: contract.RUNNER_INTERVALS };
     for (const [text, group, field = '', value] of given) {
       const defaults: Readonly<Record<string, string | undefined>> = tables[group as keyof typeof tables];
-      if (/`(timeouts\.idle|stop\.drainTimeout)`/.test(text)) continue; // off by default
+      if (/`(timeouts\.idle|stop\.(drainTimeout|gracePeriod))`/.test(text)) continue; // off by default
       expect([field, defaults[field]]).toEqual([field, expect.any(String)]);
       if (value !== undefined) expect([field, parseDuration(value.replace(' ', ''))]).toEqual([field, parseDuration(defaults[field] ?? '')]);
     }
