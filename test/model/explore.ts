@@ -21,8 +21,8 @@ export interface Limits {
   readonly depth?: number;
   /** Stops when there are so many. */
   readonly states?: number;
-  /** Stops after so many kinds of things that are wrong. */
-  readonly wrongs?: number;
+  /** Stops at the first thing that is wrong besides these (see {@link keyOf}). */
+  readonly besides?: ReadonlySet<string>;
 }
 
 export interface Step {
@@ -39,6 +39,9 @@ export interface Wrong {
   readonly story: readonly Step[];
 }
 
+/** One kind of thing that is wrong with one kind of runner. */
+export const keyOf = ({ setup, what }: Pick<Wrong, 'setup' | 'what'>): string => `${setup}: ${what}`;
+
 export interface Exploration {
   readonly states: number;
   readonly steps: number;
@@ -53,7 +56,7 @@ export interface Exploration {
 }
 
 export function explore(limits: Limits = {}, tables?: Tables): Exploration {
-  const { setups = SETUPS, depth = 2, states = Number.POSITIVE_INFINITY, wrongs: mostWrongs = Number.POSITIVE_INFINITY } = limits;
+  const { setups = SETUPS, depth = 1, states = Number.POSITIVE_INFINITY, besides } = limits;
   const startedAt = performance.now();
   const mind = new Mind(tables);
   const known = new Map<string, number>();
@@ -71,6 +74,7 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
   const wrongs = new Map<string, Wrong>();
   let steps = 0;
   let ends = 0;
+  let found = false;
   let level = 0;
 
   const note = (key: string, parent: number, move: number, cost: number): number => {
@@ -91,8 +95,9 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
     return story;
   };
   const wrong = (what: string, state: State, story: () => Step[]): void => {
-    const key = `${state.setup}: ${what}`;
+    const key = keyOf({ setup: state.setup, what });
     const seen = wrongs.get(key);
+    if (besides?.has(key) === false) found = true;
     if (seen === undefined) wrongs.set(key, { what, setup: state.setup, count: 1, story: story() });
     else seen.count++;
   };
@@ -129,7 +134,7 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
   };
 
   for (const setup of setups) for (const losses of LOSSES) note(encode({ ...beginning(setup), belief: mind.firstBelief(setup, losses) }), -1, -1, 0);
-  const isEnough = (): boolean => keys.length >= states || wrongs.size >= mostWrongs;
+  const isEnough = (): boolean => keys.length >= states || found;
   for (; level <= depth && !isEnough(); level++) {
     const here = levels[level] as number[];
     for (let place = 0; place < here.length && !isEnough(); place++) {

@@ -102,8 +102,8 @@ function whenFailed(f: UnregistrationFacts): UnregistrationAction {
 
 function whenUnanswered(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return ask();
+  if (isStopped(f)) return stopOrAwait(f, '5', 'pod is terminating');
   if (f.stop !== undefined) {
-    if (isStopped(f)) return stopOrAwait(f, '5', 'pod is terminating');
     return f.outOfTime === 'patience' ? stopPod(f, '5', 'stop accepted and the CI server does not answer: the pod is stopped first') : ask('unregister, then terminate');
   }
   if (!f.ephemeral) return askAgainWhileBusy();

@@ -69,6 +69,7 @@ describe('the decision table, row by row', () => {
     ['5: … also when a job runs', { stop: 'stop', ownSignal: 'busy' }, { kind: 'remove' }],
     ['5: stop accepted, the CI server does not answer', { stop: 'stop', outOfTime: 'patience' }, { kind: 'stopPod', row: '5' }],
     ['5: pod terminating', { stop: 'stop', stopped: 'stop' }, { kind: 'wait', row: '5', until: 'terminated' }],
+    ['5: pod terminating, although nobody had asked for a stop', { ephemeral: false, stopped: 'stop' }, { kind: 'wait', row: '5', until: 'terminated' }],
     ['5: … for longer than its grace', { stop: 'stop', stopped: 'stop', outOfTime: 'terminated' }, { kind: 'stopPod', row: '5', mode: 'force', overdue: true }],
     ['5: a stop that becomes a force', { stop: 'force', stopped: 'stop' }, { kind: 'stopPod', row: '5', mode: 'force', overdue: false }],
     ['5: force asks nobody', { stop: 'force' }, { kind: 'stopPod', row: '5' }],
@@ -219,7 +220,7 @@ describe('what holds for every combination of facts', () => {
   });
 
   test('a pod with a job by its own word is never stopped or torn down unless a stop was accepted', () => {
-    const underJob = (f: UnregistrationFacts) => f.started && !f.ended && f.ownSignal === 'busy' && f.stop === undefined;
+    const underJob = (f: UnregistrationFacts) => f.started && !f.ended && f.ownSignal === 'busy' && f.stop === undefined && f.stopped === undefined;
     expect(violations((f, action) => !(underJob(f) && (action.kind === 'stopPod' || action.kind === 'tearDown')))).toEqual([]);
     expect(decided.filter(({ facts }) => underJob(facts)).length).toBeGreaterThan(1_000);
   });
@@ -231,7 +232,7 @@ describe('what holds for every combination of facts', () => {
   test('a live pod that was not asked to go goes only once its registration is gone, or will never be', () => {
     const unregistered = (f: UnregistrationFacts) => f.provenAtMs !== undefined || f.answer === 'removed' || f.answer === 'absent' || (f.answer === 'unlisted' && (f.registrationOver || (!f.started && f.looked)));
     const goes = (action: UnregistrationAction) => action.kind === 'tearDown' || action.kind === 'stopPod';
-    expect(violations((f, action) => f.ended || f.stop !== undefined || !goes(action) || unregistered(f))).toEqual([]);
+    expect(violations((f, action) => f.ended || f.stop !== undefined || f.stopped !== undefined || !goes(action) || unregistered(f))).toEqual([]);
   });
 
   test('busy (422) never ends a live pod that was not asked to go', () => {
