@@ -1,9 +1,8 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
-import { ActivityCancellationType, ActivityFailure, ApplicationFailure, AsyncLocalStorage, CancellationScope, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
-import type { HoldfastActivities, PodDeletion, TearDownInput } from '../core/calls/index.ts';
+import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
+import type { HoldfastActivities, Placed, PodDeletion, TearDownInput } from '../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
-import type { Place } from '../core/domain/place.ts';
 
 /** The pace of whatever is tried until it succeeds. */
 const RETRY = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
@@ -13,31 +12,6 @@ const HEARTBEAT_TIMEOUT = '15s';
 
 /** Removing comes before provisioning: what ends frees what others wait for. The check of a queue comes after both. */
 const PRIORITY = { remove: 2, provision: 4, queueCheck: 5 } as const;
-
-/** The calls that go to the cluster. */
-type ClusterActivity = 'provision' | 'findProvisioned' | 'awaitPod' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims';
-
-/** As the activities themselves, but for the place, which {@link inPlace} adds. */
-type ClusterCalls<A extends ClusterActivity> = { readonly [K in A]: (input: Omit<Parameters<HoldfastActivities[K]>[0], 'place'>) => ReturnType<HoldfastActivities[K]> };
-
-/** No state of this module, which all workflows of a worker share (worker/workflowBundle.ts): each has its own. */
-const presentPlace = new AsyncLocalStorage<Place>();
-
-/** Whatever is asked of the cluster within `live` is asked of the one in that place. */
-export async function inPlace<T>(place: Place, live: () => Promise<T>): Promise<T> {
-  return await presentPlace.run(place, live);
-}
-
-function placed<A extends ClusterActivity>(calls: Pick<HoldfastActivities, A>): ClusterCalls<A> {
-  const call = (name: A) => async (input: object) => await (calls[name] as (input: object) => Promise<unknown>)({ ...input, place: placeOfThisLife() });
-  return new Proxy(calls, { get: (_calls, name) => call(name as A) }) as unknown as ClusterCalls<A>;
-}
-
-function placeOfThisLife(): Place {
-  const place = presentPlace.getStore();
-  if (place === undefined) throw ApplicationFailure.nonRetryable('The cluster was called outside of any place', 'Defect');
-  return place;
-}
 
 interface CallOptions {
   readonly summary: string;
@@ -60,26 +34,24 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
  * A tear-down that is soon done: in the worker that has the workflow, as a part of its task. It is tried once; what it did not do is for
  * {@link clusterCalls}.
  */
-export async function localTearDown(input: TearDownInput): Promise<PodDeletion> {
-  return await placed<'tearDown'>(proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } })).tearDown(input);
+export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion> {
+  return await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } }).tearDown(input);
 }
 
 /** Calls that need only the cluster. */
-export function clusterCalls(options: CallOptions): ClusterCalls<Exclude<ClusterActivity, 'awaitPod'>> {
-  return placed(
-    proxyActivities<HoldfastActivities>({
-      taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
-      startToCloseTimeout: '1m',
-      heartbeatTimeout: HEARTBEAT_TIMEOUT,
-      retry: RETRY,
-      ...common(options),
-    }),
-  );
+export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'provision' | 'findProvisioned' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims'> {
+  return proxyActivities<HoldfastActivities>({
+    taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
+    startToCloseTimeout: '1m',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: RETRY,
+    ...common(options),
+  });
 }
 
 /** Calls to the CI server: on the rate-limited queue of the credential, in turns between scopes. */
-export function ciCalls(credential: string, scope: Scope, kind: keyof typeof PRIORITY, options: CallOptions): ClusterCalls<'provision'> & Pick<HoldfastActivities, 'lookUpRunner' | 'removeRegistration'> {
-  const calls = proxyActivities<HoldfastActivities>({
+export function ciCalls(credential: string, scope: Scope, kind: keyof typeof PRIORITY, options: CallOptions): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'removeRegistration'> {
+  return proxyActivities<HoldfastActivities>({
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     startToCloseTimeout: '3m',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
@@ -90,22 +62,17 @@ export function ciCalls(credential: string, scope: Scope, kind: keyof typeof PRI
     priority: { priorityKey: PRIORITY[kind], fairnessKey: scope.name.slice(0, 64) },
     ...common(options),
   });
-  const { provision } = placed<'provision'>(calls);
-  const { lookUpRunner, removeRegistration } = calls;
-  return { provision, lookUpRunner, removeRegistration };
 }
 
 /** A wait for the pod under its own activity id. Attempts are re-syncs, not failures: the next one looks live again. */
-export function podWaitCalls(activityId: string, resyncMs: number, options: CallOptions): ClusterCalls<'awaitPod'> {
-  return placed(
-    proxyActivities<HoldfastActivities>({
-      activityId,
-      startToCloseTimeout: resyncMs,
-      retry: { initialInterval: '1s', backoffCoefficient: 1 },
-      cancellationType: ActivityCancellationType.TRY_CANCEL,
-      ...common(options),
-    }),
-  );
+export function podWaitCalls(activityId: string, resyncMs: number, options: CallOptions): Pick<HoldfastActivities, 'awaitPod'> {
+  return proxyActivities<HoldfastActivities>({
+    activityId,
+    startToCloseTimeout: resyncMs,
+    retry: { initialInterval: '1s', backoffCoefficient: 1 },
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    ...common(options),
+  });
 }
 
 function common({ summary, withinMs }: CallOptions): { summary: string; scheduleToCloseTimeout?: number } {

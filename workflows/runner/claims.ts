@@ -11,7 +11,7 @@ export async function awaitClaims(life: RunnerLife): Promise<string | undefined>
   const { spec, runner } = life;
   const { volumeClaims: claims, namespace } = spec.pod;
   if (claims.length === 0) return undefined;
-  const input = { identity: runner.identity, claims, ...defined({ namespace }) };
+  const input = { place: spec.place, identity: runner.identity, claims, ...defined({ namespace }) };
   let why: string | undefined;
   for (const withinMs of [SOON_MS, spec.timeouts.provisioningMs]) {
     const called = await callUnless(
@@ -30,5 +30,5 @@ export async function fenceClaims({ runner, spec }: RunnerLife): Promise<void> {
   const { pod, identity } = runner;
   const { volumeClaims: claims, namespace } = spec.pod;
   if (pod?.node === undefined || pod.exit !== undefined || claims.length === 0) return;
-  await clusterCalls({ summary: 'fence the claims' }).fenceClaims({ identity, claims, writer: { node: pod.node, podUid: pod.uid }, ...defined({ namespace }) });
+  await clusterCalls({ summary: 'fence the claims' }).fenceClaims({ place: spec.place, identity, claims, writer: { node: pod.node, podUid: pod.uid }, ...defined({ namespace }) });
 }

@@ -101,6 +101,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
   const { spec, runner } = life;
   const { podUnscheduledMs, podPendingMs } = spec.timeouts;
   const input = {
+    place: spec.place,
     runnerName: life.runnerName,
     pod: { identity: runner.identity, ...spec.pod },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
@@ -118,7 +119,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
 }
 
 async function findProvisioned({ spec, runner }: RunnerLife): Promise<Found> {
-  const input = { identity: runner.identity, registered: spec.scope !== undefined, ...defined({ namespace: spec.pod.namespace }) };
+  const input = { place: spec.place, identity: runner.identity, registered: spec.scope !== undefined, ...defined({ namespace: spec.pod.namespace }) };
   return await clusterCalls({ summary: 'what did the interrupted provisioning leave?' }).findProvisioned(input);
 }
 

@@ -53,13 +53,13 @@ async function followToItsEnd(life: RunnerLife, runner: RunnerState, pod: PodVie
 }
 
 async function podWait({ workflowId, spec }: RunnerLife, pod: PodView, until: PodCondition, options: Parameters<typeof podWaitCalls>[2]): Promise<PodView> {
-  return await podWaitCalls(waitActivityId(until, pod.name), spec.intervals.resyncMs, options).awaitPod({ workflowId, pod: podRef(pod), until });
+  return await podWaitCalls(waitActivityId(until, pod.name), spec.intervals.resyncMs, options).awaitPod({ place: spec.place, workflowId, pod: podRef(pod), until });
 }
 
 /** Looks at the pod live. @param summary - why, for the operator */
 export async function lookAtPod(life: RunnerLife, summary: string): Promise<void> {
-  const { runner, workflowId } = life;
-  if (runner.pod !== undefined) see(life, await clusterCalls({ summary }).observePod({ workflowId, pod: podRef(runner.pod) }));
+  const { runner, workflowId, spec } = life;
+  if (runner.pod !== undefined) see(life, await clusterCalls({ summary }).observePod({ place: spec.place, workflowId, pod: podRef(runner.pod) }));
 }
 
 /** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */

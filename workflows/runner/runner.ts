@@ -1,7 +1,7 @@
 import { CancelledFailure, CancellationScope, workflowInfo } from '@temporalio/workflow';
 import type { RunnerInput, RunnerResult } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
-import { admission, inPlace } from '../calls.ts';
+import { admission } from '../calls.ts';
 import { comeUp } from './comeUp.ts';
 import { takeSignals, takeUpdates } from './handlers.ts';
 import type { CarriedLife } from './carried.ts';
@@ -35,7 +35,7 @@ export async function runner(input: RunnerInput, carried?: CarriedLife): Promise
     life.plainlyCancelled = true;
     life.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
   });
-  const result = await CancellationScope.nonCancellable(async () => await inPlace(life.spec.place, async () => await live(life, input, carried !== undefined)));
+  const result = await CancellationScope.nonCancellable(async () => await live(life, input, carried !== undefined));
   if (life.plainlyCancelled) throw new CancelledFailure(result.message);
   return result;
 }

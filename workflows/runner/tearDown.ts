@@ -1,5 +1,5 @@
 /** The end of what runs: the pod's stop, and the tear-down of pod, Secret and claims. Both are one activity, which deletes what it is told to. */
-import type { PodDeletion, TearDownInput } from '../../core/calls/index.ts';
+import type { Placed, PodDeletion, TearDownInput } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { StopReason } from '../../core/domain/pod.ts';
@@ -74,7 +74,7 @@ export async function stopPod(life: RunnerLife, { mode, overdue, why }: { readon
  * is in the details, and with each try under Pending Activities.
  * @returns `undefined` when it was called off
  */
-async function untilTaken(life: RunnerLife, summary: string, what: TearDownInput, calledOff: () => boolean): Promise<PodDeletion | undefined> {
+async function untilTaken(life: RunnerLife, summary: string, what: Placed<TearDownInput>, calledOff: () => boolean): Promise<PodDeletion | undefined> {
   for (let withinMs = REFUSED_MS; ; withinMs = STILL_REFUSED_MS) {
     const called = await callUnless(calledOff, async () => await clusterCalls({ summary, withinMs }).tearDown(what));
     life.deletionRefused = called.kind === 'failed' ? called.message : undefined;
@@ -134,7 +134,7 @@ export async function tearDownClaims(life: RunnerLife): Promise<void> {
   const { spec, runner } = life;
   const claims = spec.pod.volumeClaims.filter(({ claim }) => claim === undefined);
   if (claims.length === 0) return;
-  await deleted(life, 'delete the claims', { identity: runner.identity, claims, ...defined({ namespace: spec.pod.namespace }) });
+  await deleted(life, 'delete the claims', { place: spec.place, identity: runner.identity, claims, ...defined({ namespace: spec.pod.namespace }) });
 }
 
 const isGone = ({ runner }: RunnerLife): boolean => runner.pod?.gone === true;
@@ -154,11 +154,11 @@ async function deleteWhatRan(life: RunnerLife): Promise<PodDeletion> {
 }
 
 /** Nothing calls this off. */
-async function deleted(life: RunnerLife, summary: string, what: TearDownInput): Promise<PodDeletion> {
+async function deleted(life: RunnerLife, summary: string, what: Placed<TearDownInput>): Promise<PodDeletion> {
   return (await untilTaken(life, summary, what, () => false)) ?? 'terminating';
 }
 
-function whatRan({ runner, spec }: RunnerLife, how: Omit<NonNullable<TearDownInput['pod']>, 'ref'>): TearDownInput {
+function whatRan({ runner, spec }: RunnerLife, how: Omit<NonNullable<TearDownInput['pod']>, 'ref'>): Placed<TearDownInput> {
   const { identity, pod } = runner;
-  return { identity, ...defined({ namespace: spec.pod.namespace }), pod: { ...defined({ ref: pod && podRef(pod) }), ...how }, secret: true };
+  return { place: spec.place, identity, ...defined({ namespace: spec.pod.namespace }), pod: { ...defined({ ref: pod && podRef(pod) }), ...how }, secret: true };
 }
