@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ObservedRequest } from '../../activities/ciServers/index.ts';
-import type { CiServer } from '../../activities/ports.ts';
+import { CiServerError, type CiServer } from '../../activities/ports.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
-import { RecordedGitHub, runnerJson } from '../support/recordedGitHub.ts';
+import { RecordedGitHub, runnerJson, type Step } from '../support/recordedGitHub.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 
 const SCOPE: Scope = { kind: 'organization', name: 'acme' };
@@ -87,4 +87,36 @@ test('no more requests in flight than allowed, and all of them get through', asy
   const found = await Promise.all(Array.from({ length: 60 }, () => server.find(SCOPE, { id: 5, name: 'r' })));
   expect(found.every((runner) => runner?.id === 5)).toBe(true);
   expect(most).toBeLessThanOrEqual(3);
+});
+
+test.each<[what: string, step: Step]>([
+  ['a bad gateway', { status: 502, body: { message: 'Bad Gateway' } }],
+  ['connections that break', 'reset'],
+  ['a maintenance page', { status: 503, headers: { 'content-type': 'text/html' }, body: '<html>Back soon</html>' }],
+  ['a page instead of an answer', { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Log in</html>' }],
+])('%s: fifty calls cost a few requests, and the first answer lets all go', async (_what, step) => {
+  github.on(`DELETE ${RUNNER}`, step);
+  const server = serverWith();
+  for (let failures = 0; failures < 2; failures++) await ciServerError(server.removeRegistration(SCOPE, 5));
+  const startedAt = Date.now();
+  const errors = await Promise.all(Array.from({ length: 50 }, async () => await ciServerError(server.removeRegistration(SCOPE, 5))));
+  // The two, and probes: at once, after 1 s, and then every 2 s.
+  expect(github.requests.length).toBeLessThanOrEqual(2 + 2 + (Date.now() - startedAt) / 1_000);
+  expect(new Set(errors.map(({ kind, retryAfterMs }) => `${kind} ${retryAfterMs}`))).toEqual(new Set(['unavailable 1000']));
+  expect(errors.some(({ message }) => /^credential "\w+": not sent to 127\.0\.0\.1:\d+: no answer since /.test(message))).toBe(true);
+  expect(server.reachable?.()).toBe(false);
+
+  github.on(`DELETE ${RUNNER}`, { status: 204 });
+  // As the activity that it is a try of, it comes again.
+  const remove = async (): Promise<string> => {
+    try {
+      return await server.removeRegistration(SCOPE, 5);
+    } catch (error) {
+      if (!(error instanceof CiServerError)) throw error;
+      return await remove();
+    }
+  };
+  const answers = await Promise.all(Array.from({ length: 50 }, remove));
+  expect(new Set(answers)).toEqual(new Set(['removed']));
+  expect(server.reachable?.()).toBe(true);
 });
