@@ -51,6 +51,21 @@ await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernete
     await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('belongs to something else') });
   });
 
+  test('who may still write to a claim is noted there, pod by pod, for whichever life asks', async () => {
+    const { compute, second } = harness;
+    const volumeClaims: VolumeClaim[] = [{ name: 'cache', mountPath: '/cache', claim: 'shared', storage: '5Gi', accessModes: ['ReadWriteMany'] }];
+    const [one, other] = [request({ volumeClaims }), request({ volumeClaims })];
+    const writers = [{ podUid: 'aaaaaaaa-0000-4000-8000-000000000000', node: 'node-a' }, { podUid: 'bbbbbbbb-0000-4000-8000-000000000000', node: 'node-b' }] as const;
+    // Nobody has made it yet: nothing to note, and nobody to wait for.
+    await compute.fenceClaims(one.identity, volumeClaims, writers[0]);
+    expect(await second.claimWriters(other.identity, volumeClaims)).toEqual([]);
+    await compute.createPod(one, undefined);
+    for (const writer of writers) await compute.fenceClaims(one.identity, volumeClaims, writer);
+    expect(await second.claimWriters(other.identity, volumeClaims)).toEqual(writers);
+    await second.releaseClaims(other.identity, volumeClaims, writers[0]);
+    expect(await compute.claimWriters(one.identity, volumeClaims)).toEqual([writers[1]]);
+  });
+
   test('the supervisor is told why before its pod is stopped, of this UID only', async () => {
     const compute = harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });
     const pod = await compute.createPod(request({ supervision: SUPERVISION }), undefined);
