@@ -16,11 +16,23 @@ export function checkStep(before: State, after: State, mind: Mind): string | und
 
 /** @returns what is wrong with this state, whatever comes next */
 export function checkState(state: State, mind: Mind): string | undefined {
-  if (state.at === 'waiting') {
-    const { action, waitMs } = mind.plan(state);
-    if (waitMs === undefined || !Number.isFinite(waitMs)) return `a wait without an end: ${action.why}`;
-  }
-  return state.at === 'over' ? checkEnd(state, mind) : undefined;
+  if (state.at === 'over') return checkEnd(state, mind);
+  if (state.at === 'coming up') return checkComingUp(state, mind);
+  if (state.at !== 'waiting' && state.at !== 'removing') return undefined;
+  const { action, seen, waitMs } = mind.plan(state);
+  if (action.kind === 'wait' && (waitMs === undefined || !Number.isFinite(waitMs))) return `a wait without an end: ${action.why}`;
+  if (seen.ended || seen.stop === undefined) return undefined;
+  if (action.kind === 'remove' && seen.stop === 'force') return 'the pod was to go at once, and the CI server is asked first';
+  return action.kind === 'wait' && action.until !== 'terminated' ? `a stop was accepted, and the life waits: ${action.why}` : undefined;
+}
+
+/** Is a deadline of its way up out, and the life still waits? */
+function checkComingUp(s: State, mind: Mind): string | undefined {
+  const { pod } = mind.belief(s).runner;
+  if (pod === undefined || pod.ended) return undefined;
+  if (pod.startedAt !== undefined) return s.old && pod.online !== true ? 'the registration deadline is out, and the life waits' : undefined;
+  if (s.age === '10 m') return 'the pod has been pending for too long, and the life waits';
+  return s.age === '5 m' && !pod.scheduled ? 'the pod has been unscheduled for too long, and the life waits' : undefined;
 }
 
 function checkEnd(s: State, mind: Mind): string | undefined {
@@ -38,19 +50,19 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
   const decision = mind.verdict(s);
   const { cancel, neverStartedInARow } = mind.belief(s);
   const said = decision.kind === 'replace' ? 'replaced' : decision.outcome;
-  const cause = decision.kind === 'replace' ? decision.cause : decision.cause;
+  const { cause } = decision;
   const wrong = (why: string) => `the verdict ${said}${cause === undefined ? '' : `/${cause}`} is wrong: ${why}`;
   if (cancel !== undefined && cancel.by !== 'drain') return said === 'aborted' && cause === cancel.by ? undefined : wrong(`it was cancelled (${cancel.by})`);
   if (said === 'aborted') return wrong('nobody cancelled it');
   if (cancel !== undefined) return said === 'succeeded' && isLost(s) ? wrong('its job was lost in the drain') : said === 'replaced' ? wrong('it was drained') : undefined;
-  if (s.failure !== 'none') return isDone(s) || isLost(s) || said === 'errored' ? undefined : wrong(`it did not come up (${s.failure})`);
+  if (s.failure !== 'none') return isDone(s) || isLost(s) || (said === 'errored' && (cause ?? 'provisioning') === s.failure) ? undefined : wrong(`it did not come up (${s.failure})`);
   return checkLeftAlone(s, mind, said, cause, wrong, neverStartedInARow);
 }
 
 /** Of the job that ran at the end somebody has told the life: the pod, an event, or the CI server with a 422. */
 function wasTold(s: State, mind: Mind): boolean {
-  const { podBusy, ciBusy } = mind.belief(s).runner;
-  return podBusy === true || ciBusy || mind.heard(s).removal === 'busy';
+  const { podBusy, jobs } = mind.belief(s).runner;
+  return podBusy === true || jobs.running !== undefined || mind.heard(s).removal === 'busy';
 }
 
 function checkLeftAlone(s: State, mind: Mind, said: string, cause: string | undefined, wrong: (why: string) => string, neverStartedInARow: number): string | undefined {

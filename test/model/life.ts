@@ -3,7 +3,8 @@
  * two calls is asked of the workflow's own functions (mind.ts). A worker may die under each call: what it did is done, and the next tries again.
  */
 import type { UnregistrationNews } from '../../workflows/runner/unregisterFacts.ts';
-import type { Mind, Op, Plan } from './mind.ts';
+import type { Mind, Plan } from './mind.ts';
+import type { Op } from './ops.ts';
 import { STARTED_MS, type Knowledge } from './pods.ts';
 import { hasJob, isCommand, isSilent, isStatic, type State } from './state.ts';
 import { truth, type Kind, type Move } from './world.ts';
@@ -30,7 +31,7 @@ export function proceed(s: State, mind: Mind): State {
       return found.kind === 'failed' ? unregister({ ...s, failure: found.cause as State['failure'] }, mind) : s;
     }
     case 'looking up':
-      return runner.ended !== undefined || cancel !== undefined || runner.sawJob ? proceed({ ...s, at: 'serving' }, mind) : s;
+      return runner.ended !== undefined || cancel !== undefined || mind.sawJob(s) ? proceed({ ...s, at: 'serving' }, mind) : s;
     case 'serving':
       return runner.ended !== undefined || cancel !== undefined ? unregister(s, mind) : s;
     case 'stopping':
@@ -38,16 +39,23 @@ export function proceed(s: State, mind: Mind): State {
       return mind.hasChanged(s) ? hear(s, mind, { kind: 'changed' }) : s;
     case 'removing':
       return mind.hasChanged(s) ? { ...s, callingOff: true } : s;
-    default:
+    case 'provisioning':
+    case 'finding':
+    case 'looking':
+    case 'tearing down':
+    case 'awaiting gone':
+    case 'over':
       return s;
   }
 }
 
 /** Notes whose deadline it is that the life has just set. */
 export function noteDeadline(before: State, after: State, mind: Mind): State {
-  const had = mind.belief(before).runner.jobDeadline !== undefined;
-  const has = mind.belief(after).runner.jobDeadline !== undefined;
-  if (had === has) return after;
+  const { runner: was } = mind.belief(before);
+  const { runner: is } = mind.belief(after);
+  const has = is.jobDeadline !== undefined;
+  const renewed = was.busyWith !== undefined && is.busyWith !== was.busyWith;
+  if (has === (was.jobDeadline !== undefined) && !renewed) return after;
   return { ...after, deadlineOf: !has || !hasJob(after) ? 'none' : after.job === 'A runs' ? 'A' : 'B' };
 }
 
@@ -146,7 +154,13 @@ const HEARING: readonly Move[] = (['watch', 'none'] as const).map((knowledge) =>
 const timeOut = (s: State, mind: Mind): State => ({ ...believe(s, mind, { kind: 'cancel', mode: 'stop', by: 'run_timeout' }), outOfTime: !hasJob(s) || s.job.startsWith(s.deadlineOf) });
 
 const SERVING: readonly Move[] = [
-  step('deadline', "the job's deadline is out", 'serving', (s, mind) => (mind.belief(s).runner.busySince === undefined ? undefined : timeOut(s, mind))),
+  step('deadline', "the job's deadline is out", 'serving', (s, mind) => {
+    const { busySince, podBusy } = mind.belief(s).runner;
+    if (busySince === undefined) return undefined;
+    // Nothing is stopped on an old view.
+    const seen = podBusy === true && !isCommand(s) ? noteDeadline(s, sees(s, mind, 'see', 'watch'), mind) : s;
+    return mind.belief(seen).runner.busySince === undefined ? seen : timeOut(seen, mind);
+  }),
   step('mishap', 'the idle timeout is out', 'serving', (s, mind) => (mind.belief(s).runner.busySince === undefined ? believe(s, mind, { kind: 'cancel', mode: 'drain', by: 'idle_timeout' }) : undefined)),
 ];
 

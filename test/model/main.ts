@@ -13,7 +13,7 @@ import { tell } from './story.ts';
 const { values } = parseArgs({
   options: {
     depth: { type: 'string', default: '1' },
-    states: { type: 'string', default: '3000000' },
+    states: { type: 'string', default: '1000000' },
     setup: { type: 'string', multiple: true },
     table: { type: 'string', multiple: true },
     mutations: { type: 'boolean', default: false },

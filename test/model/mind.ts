@@ -6,7 +6,9 @@ import type { PodView } from '../../core/domain/pod.ts';
 import * as cancellation from '../../core/domain/cancellation.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
-import { RunnerLife, type RunnerState } from '../../workflows/runner/life.ts';
+import type { AttemptFailure, RunnerState } from '../../workflows/runner/carried.ts';
+import { NO_JOBS } from '../../workflows/runner/jobs.ts';
+import { RunnerLife } from '../../workflows/runner/life.ts';
 import * as onlineDecision from '../../workflows/runner/onlineDecision.ts';
 import type { ComingUp } from '../../workflows/runner/onlineDecision.ts';
 import { see } from '../../workflows/runner/podWaits.ts';
@@ -17,6 +19,8 @@ import * as unregisterTable from '../../workflows/runner/unregisterTable.ts';
 import type { UnregistrationAction } from '../../workflows/runner/unregisterTable.ts';
 import * as verdicts from '../../workflows/runner/verdict.ts';
 import type { EndDecision } from '../../workflows/runner/verdict.ts';
+import { Numbers, once, sorted } from './numbers.ts';
+import { numberOf, type Op } from './ops.ts';
 import { clockOf, STARTED_MS, viewOf, type Knowledge } from './pods.ts';
 import type { Setup, State } from './state.ts';
 
@@ -40,58 +44,12 @@ export interface Plan {
   readonly waitMs?: number;
 }
 
-/** What news does to a life: the handlers and the lines of the workflow that take answers in. */
-export type Op =
-  | { readonly kind: 'provisioned' | 'see' | 'ended'; readonly view: number }
-  | { readonly kind: 'job'; readonly action: 'in_progress' | 'completed'; readonly job: 'A' | 'B'; readonly conclusion: 'success' | 'failure' }
-  | { readonly kind: 'podState'; readonly state: 'idle' | 'busy' }
-  | { readonly kind: 'cancel'; readonly mode: Cancellation['mode']; readonly by: Cancellation['by'] }
-  /** `foundEnded`: the pod that it saw has ended. `known`: its id was found. `sighted`: it is online at the CI server. `isUp`: its pod says so. `called busy`: 422. */
-  | { readonly kind: 'foundEnded' | 'known' | 'sighted' | 'isUp' | 'called busy' };
-
 const JOB_IDS = { A: 1, B: 2 } as const;
+/** By the CI server's clock: the jobs' steps, ten minutes apart. */
+const jobTimeMs = (job: 'A' | 'B', action: string): number => STARTED_MS + ((job === 'A' ? 0 : 2) + (action === 'completed' ? 1 : 0)) * 600_000;
 const RUNNER_ID = 7;
 const PLACE = { compute: 'kubernetes', cluster: 'c', namespace: 'n', installation: 'i' } as const;
 const DAY_MS = 24 * 3_600_000;
-
-/** Gives things numbers, the same to equal ones. */
-class Numbers<T extends object> {
-  readonly #known = new Map<string, number>();
-  readonly all: T[] = [];
-
-  of(thing: T): number {
-    const key = JSON.stringify(sorted(thing));
-    const known = this.#known.get(key) ?? this.all.push(thing) - 1;
-    this.#known.set(key, known);
-    return known;
-  }
-}
-
-/** The same in whatever order it was put together. */
-const sorted = <T extends object>(thing: T): T => Object.fromEntries(Object.entries(thing).toSorted(([a], [b]) => (a < b ? -1 : 1))) as T;
-
-/** More than there ever are of heard facts, of plans and of {@link numberOf} ops. */
-const ROOM = 8_192;
-const JOB_OPS = ['in_progress A success', 'in_progress B success', 'in_progress A failure', 'in_progress B failure', 'completed A success', 'completed A failure', 'completed B success', 'completed B failure'];
-const PLAIN_OPS = ['idle', 'busy', 'foundEnded', 'known', 'sighted', 'isUp', 'called busy', 'drain drain', 'drain cancelled', 'drain idle_timeout', 'stop cancelled', 'stop run_timeout', 'force cancelled', ...JOB_OPS];
-const PLAIN = new Map(PLAIN_OPS.map((op, index) => [op, index]));
-
-function numberOf(op: Op): number {
-  switch (op.kind) {
-    case 'provisioned':
-    case 'see':
-    case 'ended':
-      return PLAIN.size + 3 * op.view + (op.kind === 'see' ? 0 : op.kind === 'ended' ? 1 : 2);
-    case 'job':
-      return PLAIN.get(`${op.action} ${op.job} ${op.conclusion}`) as number;
-    case 'podState':
-      return PLAIN.get(op.state) as number;
-    case 'cancel':
-      return PLAIN.get(`${op.mode} ${op.by}`) as number;
-    default:
-      return PLAIN.get(op.kind) as number;
-  }
-}
 
 const PROBLEMS_OF_INPUT = 'the model gives a runner that is refused: ';
 
@@ -134,7 +92,7 @@ export class Mind {
 
   /** Where a life begins. @param neverStartedInARow - runners of this life that were lost before their container started */
   firstBelief(setup: Setup, neverStartedInARow: number): number {
-    return this.#beliefs.of({ setup, runner: { identity: { workflowId: 'w', firstRunId: 'r', attempt: 1 }, online: false, sawJob: false, ciBusy: false }, neverStartedInARow });
+    return this.#beliefs.of({ setup, runner: { identity: { workflowId: 'w', firstRunId: 'r', attempt: 1 }, online: false, sawJob: false, jobs: NO_JOBS }, neverStartedInARow });
   }
 
   belief({ belief }: State): Belief {
@@ -190,7 +148,7 @@ export class Mind {
         runner.ended = runner.pod as PodView;
         return;
       case 'job':
-        return life.onCiEvent({ action: op.action, jobId: JOB_IDS[op.job], runnerName: life.runnerName, ...(op.action === 'completed' ? { conclusion: op.conclusion } : {}) });
+        return life.onCiEvent({ action: op.action, jobId: JOB_IDS[op.job], at: jobTimeMs(op.job, op.action), runnerName: life.runnerName, ...(op.action === 'completed' ? { conclusion: op.conclusion } : {}) });
       case 'podState':
         return life.onPodState({ uid: runner.pod?.uid ?? '', state: op.state });
       case 'cancel':
@@ -209,6 +167,10 @@ export class Mind {
       case 'called busy': // as remove
         Object.assign(runner, { online: true, sawJob: true });
     }
+  }
+
+  sawJob(state: State): boolean {
+    return once(this.#answers, `saw ${state.belief}`, () => this.#life(state).sawJob);
   }
 
   /** How the pod's way up is judged, by what was last seen of it. */
@@ -270,18 +232,18 @@ export class Mind {
       const { removal, removedAlive, stopped } = this.heard(state);
       const life = this.#life(state);
       life.countLoss(true);
-      const failure = { none: undefined, provisioning: { message: 'refused' } }[state.failure as 'none'] ?? (state.failure === 'none' ? undefined : failureOf(state.failure));
       const unregistered = { removedAlive, stoppedByUs: stopped !== undefined, ...(removal === undefined ? {} : { removal }) };
       const { endFacts, decideEnding } = this.#tables.verdicts;
-      return this.#verdicts.of(this.#at(state, () => decideEnding(endFacts(life, failure, unregistered))));
+      return this.#verdicts.of(this.#at(state, () => decideEnding(endFacts(life, unregistered))));
     });
   }
 
   #life(state: State): RunnerLife {
     const { runner: known, cancel, neverStartedInARow } = this.belief(state);
     const runner = copyOf(known);
-    const carried = { spec: { ...this.spec(state.setup), place: PLACE }, runner, phases: [], replaced: [], unregisterAttempts: 0, neverStartedInARow, shortLivedInARow: 0 };
-    return new RunnerLife('w', 'r', cancel === undefined ? carried : { ...carried, cancel });
+    const failure = failureOf(state.failure);
+    const carried = { ...(failure === undefined ? {} : { failure }), toldOnline: false, spec: { ...this.spec(state.setup), place: PLACE }, runner, phases: [], replaced: [], unregisterAttempts: 0, neverStartedInARow, shortLivedInARow: 0 };
+    return new RunnerLife('w', 'r', STARTED_MS, cancel === undefined ? carried : { ...carried, cancel });
   }
 
   /** The workflow's clock says what the model's does. */
@@ -301,22 +263,17 @@ function copyOf<T extends object>(thing: T): T {
   return Object.fromEntries(Object.entries(thing).map(([name, value]: [string, unknown]) => [name, Array.isArray(value) ? structuredClone(value) : value])) as T;
 }
 
-/** Asks once. */
-function once<K, T>(answers: Map<K, unknown>, question: K, answer: () => T): T {
-  const known = answers.get(question) as T | undefined;
-  if (known !== undefined) return known;
-  const found = answer();
-  answers.set(question, found);
-  return found;
-}
+/** More than there ever are of heard facts, of plans and of ops. */
+const ROOM = 8_192;
 
 /** A question of a belief and one thing more, at one of the model's times. */
 function place({ old, told }: State, belief: number, other: number): number {
   return (belief * ROOM + other) * 4 + (old ? 2 : 0) + (told === 'no' ? 0 : 1);
 }
 
-function failureOf(failure: State['failure']): { readonly message: string; readonly cause?: 'never_registered' } {
-  return failure === 'provisioning' ? { message: 'refused' } : { message: 'late', cause: failure as 'never_registered' };
+function failureOf(failure: State['failure']): AttemptFailure | undefined {
+  if (failure === 'none') return undefined;
+  return failure === 'provisioning' ? { message: 'refused' } : { message: 'late', cause: failure };
 }
 
 /**
@@ -324,7 +281,7 @@ function failureOf(failure: State['failure']): { readonly message: string; reado
  * view looked by which its end was known.
  */
 function timeless({ busySince, jobDeadline, jobFailedAt, pod, ended, ...rest }: RunnerState, told: boolean): RunnerState {
-  const { busy: _busy, busyFrom: _from, terminationDeadline: _deadline, ...view } = pod ?? STUB;
+  const { terminationDeadline: _deadline, ...view } = pod ?? STUB;
   return sorted({
     ...rest,
     ...(busySince === undefined ? {} : { busySince: STARTED_MS }),

@@ -22,7 +22,7 @@ export interface Mutant {
   readonly line: number;
   readonly condition: string;
   readonly change: 'never' | 'negated';
-  load(): Promise<Tables>;
+  readonly load: () => Promise<Tables>;
 }
 
 interface Place {
@@ -50,7 +50,7 @@ export function mutantsOf(table: keyof Tables): Mutant[] {
       line,
       condition,
       change,
-      async load() {
+      load: async () => {
         const mutated = `${url.href}?${start}-${change}`;
         texts.set(mutated, source.subarray(0, start).toString() + (change === 'never' ? '(false as boolean)' : `!(${condition})`) + source.subarray(end).toString());
         return { ...TABLES, [table]: (await import(mutated)) as unknown };

@@ -66,7 +66,7 @@ const POD: readonly Move[] = [
   when('promised', 'the pod that ended is gone', (s) => s.told !== 'no' && s.pod === 'ended' && s.node === 'well', () => ({ pod: 'gone' })),
   when('mishap', 'the node dies', (s) => runs(s), (s) => ({ ...lose(s), node: 'silent' })),
   when('promised', "the dead node's pod is evicted", (s) => s.node === 'silent' && s.told === 'no' && s.pod === 'running', () => ({ told: 'evicted' })),
-  when('promised', 'ten minutes have passed since the start', (s) => s.pod === 'running' && s.told === 'no' && !s.old && s.registration === 'none' && isStatic(s), () => ({ old: true, young: false, fresh: false })),
+  when('promised', 'ten minutes have passed since the start', (s) => s.pod === 'running' && s.told === 'no' && !s.old && s.at !== 'coming up' && s.registration === 'none' && isStatic(s), () => ({ old: true, young: false, fresh: false })),
   when('mishap', 'a readiness probe is missed', (s) => runs(s) && s.up && !hasJob(s) && !s.missed && !isSilent(s) && !isCommand(s), () => ({ missed: true })),
   when('promised', 'the readiness probe answers again', (s) => runs(s) && s.missed, () => ({ missed: false })),
   when('promised', 'the kubelet publishes what the probes say', (s) => runs(s) && !isSilent(s) && s.shown !== truth(s), (s) => ({ shown: truth(s) })),
