@@ -52,7 +52,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
   test('a set moves on to the current version; its runner ends where it began', async () => {
     await startWorker('one');
     const name = `versions-${randomUUID().slice(0, 8)}`;
-    const input: RunnerSetInput = { name, replicas: 1, template: { organization: 'acme', ephemeral: false } };
+    const input: RunnerSetInput = { name, replicas: 1, template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } } };
     const set = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
     let runner: string | undefined;
     await until('a runner', async () => (runner = (await set.query(setStatusQuery)).runners[0]?.workflowId) !== undefined);

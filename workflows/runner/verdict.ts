@@ -24,6 +24,8 @@ export interface EndFacts {
   readonly checkpoints: boolean;
   readonly started: boolean;
   readonly wasOnline: boolean;
+  /** The id of its registration is known: there was one. */
+  readonly heldId: boolean;
   readonly sawJob: boolean;
   /** A job was running at the end, by the runner's own signal or a job event. */
   readonly ownBusyAtEnd: boolean;
@@ -73,6 +75,7 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
     started: pod?.startedAt !== undefined,
     wasOnline: runner.online,
+    heldId: runner.id !== undefined || runner.online,
     sawJob,
     ownBusyAtEnd: life.ownSignal() === 'busy',
     jobInterrupted: runner.jobFailedAt !== undefined && runner.jobFailedAt >= Date.parse(pod?.toldToGoAt ?? ''),
@@ -118,11 +121,12 @@ function didItsJob(f: EndFacts, lost: boolean): boolean {
 }
 
 /**
- * Of a pod that does not tell this is all that tells: it was online, and its registration is gone, by no try of ours. (GitHub's run.sh exits
- * with 0 also when somebody else has removed the registration: nothing tells that apart.)
+ * Of a pod that does not tell this is all that tells: there was a registration, and it is gone, by no try of ours. A runner that never came
+ * online leaves its own behind; one with a quick job may be over before anybody has looked whether it is online. (GitHub's run.sh exits with 0
+ * also when somebody else has removed the registration: nothing tells that apart.)
  */
-function removedItself({ pod, wasOnline, removal }: EndFacts): boolean {
-  return pod?.online === undefined && pod?.exit?.record === undefined && wasOnline && removal === 'absent';
+function removedItself({ pod, heldId, removal }: EndFacts): boolean {
+  return pod?.online === undefined && pod?.exit?.record === undefined && heldId && removal === 'absent';
 }
 
 /** Did the command run to its end? One that was told to go and exits with 0 may have stopped half-way: only the supervisor, or a policy, tells. */

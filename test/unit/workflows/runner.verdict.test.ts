@@ -22,6 +22,7 @@ const idle: EndFacts = {
   checkpoints: false,
   started: true,
   wasOnline: true,
+  heldId: true,
   sawJob: false,
   ownBusyAtEnd: false,
   jobInterrupted: false,
@@ -50,7 +51,8 @@ describe('the runner ended by itself', () => {
   test.each<Row>([
     ['exit 0 after a job', { pod: exited(0), sawJob: true }, end('succeeded')],
     ['exit 0, and it is unregistered, of a pod that does not tell: it had a job', { pod: exited(0), removal: 'absent' }, end('succeeded')],
-    ['the same, never online: nobody knows who removed it', { pod: exited(0), removal: 'absent', wasOnline: false }, end('errored', 'never_registered')],
+    ['the same, over before it was seen online', { pod: exited(0), removal: 'absent', wasOnline: false }, end('succeeded')],
+    ['the same, and nobody knows of a registration', { pod: exited(0), removal: 'absent', wasOnline: false, heldId: false }, end('errored', 'never_registered')],
     ['the same, perhaps removed by us', { pod: exited(0), removal: 'absentAfterRetry' }, end('errored', 'agent_lost')],
     ['the same, of a pod that tells, and told of no job', { pod: exited(0, { online: false, busy: false }), removal: 'absent' }, end('errored', 'deleted_externally')],
     ['exit 0, and its record says that it had no job: unregistered', { pod: recordsJob('none'), removal: 'absent' }, end('errored', 'deleted_externally')],
@@ -233,7 +235,7 @@ describe('what holds for every combination of facts', () => {
   const succeeds = (decision: EndDecision) => decision.kind === 'end' && decision.outcome === 'succeeded';
 
   test('all of them are tried', () => {
-    expect(decided).toHaveLength(2 ** 7 * 13 * 5 * 4 * 2 * 2);
+    expect(decided).toHaveLength(2 ** 8 * 13 * 5 * 4 * 2 * 2);
   });
 
   test('an unknown final state is never succeeded: only exit 0 of an ephemeral one, or a drain', () => {
@@ -241,7 +243,7 @@ describe('what holds for every combination of facts', () => {
   });
 
   test('nor is one without a proof of a job: the CI server\'s word, the runner\'s own, or a registration that went by itself', () => {
-    const proven = (f: EndFacts): boolean => f.sawJob || f.removal === 'busy' || (f.wasOnline && f.removal === 'absent');
+    const proven = (f: EndFacts): boolean => f.sawJob || f.removal === 'busy' || (f.heldId && f.removal === 'absent');
     expect(violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || proven(f))).toEqual([]);
     expect(violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || f.pod?.exit?.record?.job !== 'none')).toEqual([]);
   });
@@ -265,7 +267,7 @@ describe('what holds for every combination of facts', () => {
 
 function* everyCombination(): Generator<EndFacts> {
   const pods = [undefined, live, ended, vanished, evicted, exited(0), exited(0, { terminating: true }), exited(1), exited(7), exited(143, { terminating: true }), recordsJob('none'), killedForMemory, { ...ended, reason: 'DeadlineExceeded' }];
-  const flags = ['stoppedByUs', 'ephemeral', 'started', 'wasOnline', 'sawJob', 'ownBusyAtEnd', 'jobInterrupted'] as const;
+  const flags = ['stoppedByUs', 'ephemeral', 'started', 'wasOnline', 'heldId', 'sawJob', 'ownBusyAtEnd', 'jobInterrupted'] as const;
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
     const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;
     for (const pod of pods) {
