@@ -7,7 +7,7 @@ import * as cancellation from '../../core/domain/cancellation.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
 import type { AttemptFailure, RunnerState } from '../../workflows/runner/carried.ts';
-import { NO_JOBS } from '../../workflows/runner/jobs.ts';
+import { NO_JOBS } from '../../workflows/runner/jobEvents.ts';
 import { RunnerLife } from '../../workflows/runner/life.ts';
 import * as onlineDecision from '../../workflows/runner/onlineDecision.ts';
 import type { ComingUp } from '../../workflows/runner/onlineDecision.ts';
@@ -242,7 +242,7 @@ export class Mind {
     const { runner: known, cancel, neverStartedInARow } = this.belief(state);
     const runner = copyOf(known);
     const failure = failureOf(state.failure);
-    const carried = { ...(failure === undefined ? {} : { failure }), toldOnline: false, spec: { ...this.spec(state.setup), place: PLACE }, runner, phases: [], replaced: [], unregisterAttempts: 0, neverStartedInARow, shortLivedInARow: 0 };
+    const carried = { ...(failure === undefined ? {} : { failure }), toldOnline: false, bornAtMs: STARTED_MS, spec: { ...this.spec(state.setup), place: PLACE }, runner, phases: [], replaced: [], unregisterAttempts: 0, neverStartedInARow, shortLivedInARow: 0 };
     return new RunnerLife('w', 'r', STARTED_MS, cancel === undefined ? carried : { ...carried, cancel });
   }
 

@@ -3,7 +3,7 @@ import type { AdmittedRunner } from '../../core/calls/index.ts';
 import type { RunnerCause, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { PodView, RunnerIdentity } from '../../core/domain/pod.ts';
-import type { RunnerJobs } from './jobs.ts';
+import type { RunnerJobs } from './jobEvents.ts';
 import type { HeardFacts } from './unregisterFacts.ts';
 
 /** What is known of the present runner of a life. */
@@ -36,6 +36,8 @@ export interface RunnerState {
 /** What continue-as-new carries over. */
 export interface CarriedLife {
   readonly spec: AdmittedRunner;
+  /** When the life's first run began (ms since the epoch). */
+  readonly bornAtMs: number;
   readonly runner: RunnerState;
   readonly phases: RunnerStatus['phases'];
   readonly replaced: RunnerResult['replaced'];

@@ -11,7 +11,7 @@ import { runnerName } from '../../core/domain/runnerName.ts';
 import type { Called } from '../calls.ts';
 import { RunnerDisplay, type ShownVerdict } from './display.ts';
 import type { AttemptFailure, CarriedLife, RunnerState } from './carried.ts';
-import { NO_JOBS, afterJobEvent } from './jobs.ts';
+import { NO_JOBS, afterJobEvent } from './jobEvents.ts';
 import type { HeardFacts } from './unregisterFacts.ts';
 
 /** After the supervisor should have ended a command that ran into its timeout. */
@@ -55,10 +55,11 @@ export class RunnerLife {
   readonly #display = new RunnerDisplay();
   #waits: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'> = {};
 
-  constructor(workflowId: string, firstRunId: string, bornAtMs: number, carried?: CarriedLife) {
+  /** @param startedAtMs - when this run began (ms since the epoch) */
+  constructor(workflowId: string, firstRunId: string, startedAtMs: number, carried?: CarriedLife) {
     this.workflowId = workflowId;
     this.firstRunId = firstRunId;
-    this.bornAtMs = bornAtMs;
+    this.bornAtMs = carried?.bornAtMs ?? startedAtMs;
     this.runner = carried?.runner ?? this.#newRunner(1);
     if (carried === undefined) return;
     const { spec, runner: _, ...rest } = carried;
@@ -252,8 +253,8 @@ export class RunnerLife {
   }
 
   carry(): CarriedLife {
-    const { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel, toldOnline, failure, heard } = this;
-    return { spec, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, toldOnline, ...defined({ cancel, failure, heard }) };
+    const { spec, bornAtMs, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel, toldOnline, failure, heard } = this;
+    return { spec, bornAtMs, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, toldOnline, ...defined({ cancel, failure, heard }) };
   }
 
   status(): RunnerStatus {

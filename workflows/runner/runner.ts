@@ -25,8 +25,8 @@ const SHORT_LIVED_MS = 10 * 60_000;
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
 export async function runner(input: RunnerInput, carried?: CarriedLife): Promise<RunnerResult> {
-  const { workflowId, firstExecutionRunId: firstRunId, startTime } = workflowInfo();
-  const life = new RunnerLife(workflowId, firstRunId, startTime.getTime(), carried);
+  const { workflowId, firstExecutionRunId: firstRunId, runStartTime } = workflowInfo();
+  const life = new RunnerLife(workflowId, firstRunId, runStartTime.getTime(), carried);
   takeUpdates(life);
   if (carried === undefined) life.admit(await admission().admitRunner({ input, workflowId, firstRunId }));
   takeSignals(life);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { CiEvent } from '../../../core/contract/index.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
-import { NO_JOBS, afterJobEvent, type RunnerJobs } from '../../../workflows/runner/jobs.ts';
+import { NO_JOBS, afterJobEvent, type RunnerJobs } from '../../../workflows/runner/jobEvents.ts';
 import { RunnerLife } from '../../../workflows/runner/life.ts';
 import { see } from '../../../workflows/runner/podWaits.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
