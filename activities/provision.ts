@@ -1,4 +1,4 @@
-import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { CancelledFailure, activityInfo, cancellationSignal } from '@temporalio/activity';
 import { defined } from '../core/defined.ts';
 import { failure } from './failures.ts';
 import { onCluster } from './onCluster.ts';
@@ -51,9 +51,25 @@ function creationFence(): () => void {
   const begunAt = performance.now();
   const calledOff = cancellationSignal();
   return () => {
+    if (isHandedBack(calledOff)) throw calledOff.reason;
     if (calledOff.aborted) throw failure('The provisioning was called off; it creates nothing more', FAILURE_TYPES.overtaken, { final: true, expected: true });
     if (performance.now() - begunAt > CREATION_WINDOW_MS) throw failure(`This try took longer than ${CREATION_WINDOW_MS / 1_000} s; it creates nothing more`, FAILURE_TYPES.overtaken);
   };
+}
+
+/** The worker has to be gone: the next try is another worker's, and nothing is called off. */
+function isHandedBack({ reason }: AbortSignal): boolean {
+  return reason instanceof CancelledFailure && reason.message === 'WORKER_SHUTDOWN';
+}
+
+/** Aborted when the activity is handed back, and not when it is called off. */
+function handingBack(): AbortSignal {
+  const cancelled = cancellationSignal();
+  const handedBack = new AbortController();
+  const judge = (): void => (isHandedBack(cancelled) ? handedBack.abort(cancelled.reason) : undefined);
+  if (cancelled.aborted) judge();
+  else cancelled.addEventListener('abort', judge, { once: true });
+  return handedBack.signal;
 }
 
 type CiProvisionInput = ProvisionInput & { readonly ciServer: NonNullable<ProvisionInput['ciServer']> };
@@ -86,14 +102,14 @@ async function registerAndStore(ports: ActivityPorts, input: CiProvisionInput, m
  * store it: the name carries a hash of this execution, and nobody can ever have used it. Anything else is left alone: the runner needs
  * another name.
  *
- * Not aborted by a cancel: a registration whose answer nobody awaits would be left behind.
+ * Not aborted by a cancel: a registration whose answer nobody awaits would be left behind. One that is handed back is the next try's to find.
  * @throws CiServerError `name_taken` for another name
  */
 async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciServer, pod }: CiProvisionInput): Promise<Registration> {
   const server = ciServers.get(ciServer.credential);
   const request = { ...ciServer.registration, name: runnerName };
   try {
-    return await server.register(request);
+    return await server.register(request, handingBack());
   } catch (error) {
     if (!(error instanceof CiServerError) || error.kind !== 'name_taken') throw error;
     const stored = await compute.readRegistrationSecret(pod.identity, pod.namespace);

@@ -88,7 +88,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
   test('an event about a runner of ours is accepted once its workflow has it', async () => {
     const [runner, other] = [await startRunner('acme-1'), await startRunner('acme-2')];
     expect((await deliver({ body: run('acme-1') })).statusCode).toBe(202);
-    expect(await runner.told()).toEqual([{ action: 'in_progress', jobId: 7, runnerId: 3, runnerName: 'acme-1', jobName: 'bäuen' }]);
+    expect(await runner.told()).toEqual([{ action: 'in_progress', jobId: 7, runAttempt: 1, at: Date.parse('2026-03-01T11:00:00Z'), runnerId: 3, runnerName: 'acme-1', jobName: 'bäuen' }]);
     expect(await other.told()).toEqual([]);
     expect(outcomes).toEqual(['accepted']);
   });

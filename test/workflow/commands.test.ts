@@ -143,11 +143,12 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
   });
 
   test('a claim is not mounted again while its node may still write to it', async () => {
-    compute.nodeStates.push('unreachable', 'fenced');
+    compute.nodeStates.push(...Array<'unreachable'>(100).fill('unreachable'));
     const { run, pod } = await begun(RESUMING);
     compute.vanish(pod);
     await run.reaches('a wait for the node', ({ waitsFor }) => waitsFor?.includes('node-1') === true);
     expect(compute.created).toHaveLength(1);
+    compute.nodeStates.splice(0, Number.POSITIVE_INFINITY, 'fenced');
     const second = await nextAttempt(run, 2);
     expect(compute.nodeStates).toEqual([]);
     endCommand(second, 0, {});

@@ -1,0 +1,56 @@
+/** A provisioning that is interrupted: handed back, it goes on in another worker; called off, it creates nothing more. */
+import { describe, expect, test } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import type { ActivityPorts, CiServer, Registration } from '../../../activities/ports.ts';
+import { provision } from '../../../activities/provision.ts';
+import type { ProvisionInput } from '../../../core/calls/index.ts';
+import { FakeCiServer } from '../../support/fakeCiServer.ts';
+import { FakeCompute } from '../../support/fakeCompute.ts';
+
+const INPUT: ProvisionInput = {
+  runnerName: 'r',
+  ciServer: { credential: 'default', registration: { scope: { kind: 'organization', name: 'acme' }, labels: [], groupId: 1, ephemeral: true, mode: 'jit' } },
+  pod: { identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30 },
+  credentialsRetryMs: 1_000,
+  dueWithinMs: 1_000,
+};
+
+/** A CI server that is slow to register, and tells when it was asked. */
+class SlowCiServer extends FakeCiServer {
+  readonly asked = Promise.withResolvers<void>();
+  readonly answered = Promise.withResolvers<void>();
+
+  override async register(request: Parameters<CiServer['register']>[0], signal?: AbortSignal): Promise<Registration> {
+    this.asked.resolve();
+    const aborted = new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error)));
+    await Promise.race([this.answered.promise, aborted]);
+    return await super.register(request);
+  }
+}
+
+describe('while the CI server registers', () => {
+  async function interrupted(reason: 'WORKER_SHUTDOWN' | 'CANCELLED', thenAnswers: boolean): Promise<{ error: unknown; ci: SlowCiServer; compute: FakeCompute }> {
+    const [ci, compute] = [new SlowCiServer(), new FakeCompute()];
+    const activity = new MockActivityEnvironment({ attempt: 1 });
+    const ended = activity.run(async (input: ProvisionInput) => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, input), INPUT).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    await ci.asked.promise;
+    activity.cancel(reason);
+    if (thenAnswers) ci.answered.resolve();
+    return { error: await ended, ci, compute };
+  }
+
+  test('a worker that has to go hands it back at once: nothing is final', async () => {
+    const { error, ci, compute } = await interrupted('WORKER_SHUTDOWN', false);
+    expect(error).toMatchObject({ name: 'CancelledFailure', message: 'WORKER_SHUTDOWN' });
+    expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({ registrations: 0, created: [] });
+  });
+
+  test('called off, it is over once the answer is there, which is given back', async () => {
+    const { error, ci, compute } = await interrupted('CANCELLED', true);
+    expect(error).toMatchObject({ type: 'ProvisioningOvertaken', nonRetryable: true });
+    expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({ registrations: 0, created: [] });
+  });
+});
