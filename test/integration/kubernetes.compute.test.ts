@@ -185,17 +185,17 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
         const compute = harness.instance({ kubeConfig: proxy.kubeConfig });
         const pod = await harness.compute.createPod(request(), undefined);
         await harness.makeRunning(pod);
-        const calls = [
-          async () => await compute.observe(pod),
-          async () => await compute.deletePod(pod),
-          async () => await compute.deletePod(pod, { announce: 'cancelled' }),
-          async () => await compute.readRegistrationSecret(harness.newIdentity()),
-          async () => await compute.deleteRegistrationSecret(harness.newIdentity()),
-          async () => await compute.nodeState('contract-node'),
-          async () => await compute.place(),
+        const calls: ['other' | 'deletion', () => Promise<unknown>][] = [
+          ['other', async () => await compute.observe(pod)],
+          ['deletion', async () => await compute.deletePod(pod)],
+          ['other', async () => await compute.deletePod(pod, { announce: 'cancelled' })],
+          ['other', async () => await compute.readRegistrationSecret(harness.newIdentity())],
+          ['deletion', async () => await compute.deleteRegistrationSecret(harness.newIdentity())],
+          ['other', async () => await compute.nodeState('contract-node')],
+          ['other', async () => await compute.place()],
         ];
-        for (const call of calls) {
-          proxy.script('other', { kind: 'answer', status, body });
+        for (const [kind, call] of calls) {
+          proxy.script(kind, { kind: 'answer', status, body });
           await expect(call()).rejects.toMatchObject({ name: 'ComputeError', kind: 'unavailable' });
         }
         // The same, asked of the server itself.
