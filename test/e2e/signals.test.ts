@@ -75,11 +75,12 @@ const terminated: Record<string, Case> = Object.fromEntries(
     `SIGTERM, a child that ${child}`,
     {
       // The second signal takes a call into the container, which takes a moment on a loaded machine.
-      script: twice ? `SAVE_SECONDS=1.5; ${script}` : script,
+      script: twice ? `SAVE_SECONDS=8; ${script}` : script,
+      ...(twice ? { input: { stop: { ...STOP, signalTimeout: '60s' } } } : {}),
       by: twice ? ['TERM', 'TERM'] : 'deletion',
       status,
       signal,
-      errors: [interrupted('terminated'), ...(twice ? [swallowed('terminated')] : []), graceful ? gracefully('3s') : notExited('3s')],
+      errors: [interrupted('terminated'), ...(twice ? [swallowed('terminated')] : []), graceful ? gracefully(twice ? '1m0s' : '3s') : notExited('3s')],
       verdict: twice ? { outcome: 'failed' } : LOST,
       ...(prints === undefined ? {} : { prints }),
     },

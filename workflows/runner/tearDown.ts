@@ -35,13 +35,22 @@ const REFUSED_MS = 20_000;
 const STILL_REFUSED_MS = 60 * 60_000;
 
 /** A pod that is still there so long after its deletion has outlived its grace. */
-export function overdueMs({ pod }: RunnerSpec): number {
+function overdueMs({ pod }: RunnerSpec): number {
   return pod.terminationGracePeriodSeconds * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
-/** The grace of a stop that does not wait for the job: the pod's own, without the drain. */
-function stopGraceSeconds({ pod }: RunnerSpec): number {
-  return pod.terminationGracePeriodSeconds - Math.floor(pod.supervision.drainTimeoutMs / 1_000);
+/**
+ * The grace of a stop: the pod's own, without the drain where the job is not waited for. A supervisor that is not told in time, or is
+ * draining already because somebody else deleted the pod, gets no more.
+ */
+function stopGraceSeconds({ spec: { pod }, cancel }: RunnerLife): number {
+  const drainMs = STOP_REASON[cancel?.by ?? 'cancelled'] === 'drained' ? 0 : pod.supervision.drainTimeoutMs;
+  return pod.terminationGracePeriodSeconds - Math.floor(drainMs / 1_000);
+}
+
+/** A pod that is still there so long after it was asked to stop has outlived the grace of the stop: a kubelet does not always take a shorter one than it began with. */
+export function stopOverdueMs(life: RunnerLife): number {
+  return stopGraceSeconds(life) * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
 /**
@@ -56,11 +65,10 @@ export async function stopPod(life: RunnerLife, { mode, overdue, why }: { readon
   const stopReason = STOP_REASON[cancel?.by ?? 'cancelled'];
   // Without a word SIGTERM means what `onTerm` says, and counts as a cancellation.
   const announced = runner.pod.online !== undefined && mode !== 'force' && (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
-  // A supervisor that is not told in time, or is draining already because somebody else deleted the pod, gets no more than a stop's grace.
-  const cutsDrain = spec.pod.supervision.drainTimeoutMs > 0 && stopReason !== 'drained';
   const forcedSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
-  const gracePeriodSeconds = mode === 'force' ? forcedSeconds : cutsDrain ? stopGraceSeconds(spec) : undefined;
-  const how = defined({ announce: announced ? stopReason : undefined, gracePeriodSeconds });
+  const graceSeconds = mode === 'force' ? forcedSeconds : stopGraceSeconds(life);
+  const isOwn = graceSeconds === spec.pod.terminationGracePeriodSeconds;
+  const how = defined({ announce: announced ? stopReason : undefined, gracePeriodSeconds: isOwn ? undefined : graceSeconds });
   const what = whatRan(life, { ...how, reason: overdue ? why : (cancel?.by ?? why), keepLog: !overdue });
   const state = await untilTaken(life, mode === 'force' ? 'kill the pod' : 'stop the pod gracefully', what, calledOff);
   if (state === undefined) return false;

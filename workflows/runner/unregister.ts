@@ -8,7 +8,7 @@ import { continueWhenLong } from './continue.ts';
 import type { RunnerLife } from './life.ts';
 import { nextLookMs } from './onlineDecision.ts';
 import { lookAtPod } from './podWaits.ts';
-import { FORCED_OVERDUE_MS, beginTearDown, overdueMs, stopPod } from './tearDown.ts';
+import { FORCED_OVERDUE_MS, beginTearDown, stopOverdueMs, stopPod } from './tearDown.ts';
 import { hear, nothingHeard, type HeardFacts, type OwnWait, type SeenFacts, type UnregistrationFacts, type UnregistrationNews } from './unregisterFacts.ts';
 import { decideUnregistration, type UnregistrationAction } from './unregisterTable.ts';
 
@@ -122,7 +122,8 @@ async function wait(life: RunnerLife, { until, why }: Extract<UnregistrationActi
 }
 
 /** How long each wait may take from now on, in ms. */
-export function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtMs, stopped, unlistedSinceMs }: UnregistrationFacts): number {
+export function waitMs(life: RunnerLife, until: OwnWait, { provenAtMs, stopped, unlistedSinceMs }: UnregistrationFacts): number {
+  const { spec, runner } = life;
   const { intervals, timeouts } = spec;
   const nowMs = Date.now();
   const sinceProofMs = nowMs - (provenAtMs ?? nowMs);
@@ -136,7 +137,7 @@ export function waitMs({ spec, runner }: RunnerLife, until: OwnWait, { provenAtM
       // A runner that was never online cannot hold a job for long; one that was may have taken a job that nothing tells of.
       return (runner.online ? timeouts.jobTimeoutMs : intervals.removalSettleMs) - sinceProofMs;
     case 'terminated':
-      return stopped === 'force' ? FORCED_OVERDUE_MS : overdueMs(spec);
+      return stopped === 'force' ? FORCED_OVERDUE_MS : stopOverdueMs(life);
     case 'jobDeadline':
       return jobMs;
     case 'busyRecheck':
