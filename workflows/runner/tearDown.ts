@@ -114,11 +114,18 @@ export async function tearDown(life: RunnerLife): Promise<void> {
   await fenceClaims(life);
 }
 
+/** How long a pod may still take to go: by its own deadline, where it is known. One that counts as ended because that is overdue has no more time. */
+function untilOverdueMs({ runner, spec }: RunnerLife): number {
+  const deadline = runner.pod?.terminationDeadline;
+  if (deadline === undefined) return overdueMs(spec);
+  return Math.min(Math.max(Date.parse(deadline) + TERMINATION_OVERDUE_MS - Date.now(), 1), overdueMs(spec));
+}
+
 async function seeGone(life: RunnerLife): Promise<void> {
   const { runner, spec } = life;
   life.pass('TearingDown');
   let { cancel } = life;
-  let waitMs = overdueMs(spec);
+  let waitMs = untilOverdueMs(life);
   tellRefusal(life);
   let state = await beginTearDown(life);
   while (state !== 'gone' && runner.pod?.gone === false) {
@@ -131,7 +138,7 @@ async function seeGone(life: RunnerLife): Promise<void> {
     ({ cancel } = life);
     // It is on its way, with its own grace: only a force asks for less.
     if (stronger !== undefined && stronger !== 'force') continue;
-    if (stronger === undefined) waitMs = Math.min(2 * waitMs, LONGEST_OVERDUE_MS);
+    if (stronger === undefined) waitMs = Math.min(Math.max(2 * waitMs, overdueMs(spec)), LONGEST_OVERDUE_MS);
     const [summary, gracePeriodSeconds] = stronger === 'force' ? ['kill the pod', FORCED_GRACE_SECONDS] : ['delete the pod without grace: it outlived its own', 0];
     state = await deleted(life, summary, whatRan(life, { gracePeriodSeconds, untilGone: true }));
   }
