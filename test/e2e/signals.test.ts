@@ -190,16 +190,6 @@ const drains: Record<string, Scenario<ClusterWorld>> = {
     await life.run.handle.signal(cancelSignal, { reason: 'now', mode: 'stop' });
     expect(await life.ends()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
   },
-
-  'cancelled with stop while it drains, because somebody else deleted its pod': async (world) => {
-    const life = await startUnseen(world, 'draining', '3s');
-    const { pod, log } = await life.running();
-    await log.says('up');
-    await life.run.deletePod(pod, 612);
-    await log.says('Process may finish within 10m0s drain timeout');
-    await life.run.handle.signal(cancelSignal, { reason: 'now', mode: 'stop' });
-    expect(await life.ends()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-  },
 };
 
 const ends: Record<string, Scenario<ClusterWorld>> = {
