@@ -173,6 +173,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
   });
 
   describe("what is not the API server's own answer", () => {
+    const CACHE = { name: 'cache', mountPath: '/cache' };
     test.each<[string, number, string]>([
       ["a proxy's 404", 404, '<html>404 Not Found</html>'],
       ["a gateway's 404 in JSON", 404, '{"code":404,"reason":"NotFound","message":"no route"}'],
@@ -191,6 +192,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
           ['other', async () => await compute.deletePod(pod, { announce: 'cancelled' })],
           ['other', async () => await compute.readRegistrationSecret(harness.newIdentity())],
           ['deletion', async () => await compute.deleteRegistrationSecret(harness.newIdentity())],
+          ['other', async () => await compute.fenceClaims(harness.newIdentity(), [CACHE], { podUid: pod.uid, node: 'contract-node' })],
           ['other', async () => await compute.nodeState('contract-node')],
           ['other', async () => await compute.place()],
         ];

@@ -79,7 +79,7 @@ export class ApiObjects {
     try {
       await this.#api.call({ verb: 'patch', resource, path: this.pathOf(resource, namespace, name), body: { metadata: { annotations } } });
     } catch (error) {
-      if (apiFailure(error)?.status !== 404) throw toComputeError(error, `annotate ${this.#describe(resource, namespace, name)}`);
+      if (!isAbsence(error, name)) throw toComputeError(error, `annotate ${this.#describe(resource, namespace, name)}`);
     }
   }
 
