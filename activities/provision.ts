@@ -108,8 +108,9 @@ async function registerAndStore(ports: ActivityPorts, input: CiProvisionInput, m
 async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciServer, pod }: CiProvisionInput): Promise<Registration> {
   const server = ciServers.get(ciServer.credential);
   const request = { ...ciServer.registration, name: runnerName };
+  const handedBack = handingBack();
   try {
-    return await server.register(request, handingBack());
+    return await server.register(request, handedBack);
   } catch (error) {
     if (!(error instanceof CiServerError) || error.kind !== 'name_taken') throw error;
     const stored = await compute.readRegistrationSecret(pod.identity, pod.namespace);
@@ -119,7 +120,7 @@ async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciS
     if (lost === undefined) throw new CiServerError('unavailable', `${error.message}; it is not listed yet`);
     if (lost.online || lost.busy) throw error;
     await server.removeRegistration(request.scope, lost.id);
-    return await server.register(request);
+    return await server.register(request, handedBack);
   }
 }
 

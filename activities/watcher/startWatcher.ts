@@ -10,7 +10,7 @@ import { TaskQueue } from '../taskQueue.ts';
 import { Completions } from './completions.ts';
 import { DueTimers } from './dueTimers.ts';
 import { StateAnnouncements, stateNews } from './stateAnnouncements.ts';
-import { lookForVanished } from './vanishedPods.ts';
+import { lookForVanished } from './lookForVanished.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 export interface WatcherOptions {
