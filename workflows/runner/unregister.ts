@@ -116,7 +116,7 @@ async function wait(life: RunnerLife, { until, why }: Extract<UnregistrationActi
   // What woke it may be over by now: it was no timeout all the same.
   if (await condition(() => hasChanged(life, facts), timeoutMs, { summary: summary.slice(0, 150) })) return { kind: 'changed' };
   if (runner.jobDeadline !== undefined && Date.now() >= runner.jobDeadline) {
-    life.requestCancel({ mode: 'stop', reason: 'the job ran into its timeout', by: 'run_timeout' });
+    life.requestCancel({ mode: 'stop', reason: life.whyOutOfTime(), by: 'run_timeout' });
   }
   return { kind: 'outOfTime', wait: until };
 }
