@@ -4,6 +4,8 @@ import { Client } from '@temporalio/client';
 import { GracefulShutdownPeriodExpiredError, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { checkSurroundings } from './checks/bootCheck.ts';
+import type { Finding } from './checks/finding.ts';
+import { checkPlace } from './checks/placeCheck.ts';
 import { loadConfig, type HoldfastConfig } from './settings/config.ts';
 import { ConfigError } from './settings/configError.ts';
 import { TemporalUnreachableError, connectTemporal } from './connect.ts';
@@ -132,9 +134,10 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
     await http.close(); // what it has received is passed on before the connection goes
     await connection?.close();
   });
-  await check(config, connection, logger);
+  complainOf(await checkSurroundings(config, connection), logger);
   const ports = await createPorts(config, { logger, metrics });
   onClose(async () => await ports.close());
+  complainOf([await checkPlace(config, connection, async () => await ports.compute.place())], logger);
 
   if (config.webhookSecrets && config.redeliveryIntervalMs > 0) {
     const ready = async (): Promise<boolean> => !stop.signal.aborted && connection !== undefined && (await answers(connection));
@@ -177,8 +180,8 @@ async function connect(config: HoldfastConfig, logger: Logger, signal: AbortSign
   }
 }
 
-async function check(config: HoldfastConfig, connection: NativeConnection, logger: Logger): Promise<void> {
-  const findings = await checkSurroundings(config, connection);
+/** @throws CannotStart where one of them is an error */
+function complainOf(findings: readonly Finding[], logger: Logger): void {
   const text = (finding: { what: string; fix?: string }): string => (finding.fix === undefined ? finding.what : `${finding.what}; fix: ${finding.fix}`);
   for (const finding of findings) if (finding.level === 'warning') logger.warn(text(finding));
   const errors = findings.filter((finding) => finding.level === 'error');

@@ -162,7 +162,11 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
     const run = await world.start('late', { ephemeral: false, command: ['sh', '-c', 'sleep 6; exec node /opt/holdfast/simulator/runner.ts'] });
     const job = run.queueJob(countingJob(JOB_SECONDS));
     await run.reaches('registering', ({ phase }) => phase === 'Registering');
+    // Between its registration and its job it is idle, and would be removed rightly: GitHub calls one busy that has been given a job.
+    const given = world.simulator.addFault({ kind: 'delete_says_busy', endpoint: `DELETE /orgs/${run.key}/*` });
     await run.drain();
+    await run.jobSays(job, 'begun');
+    world.simulator.clearFaults(given.id);
     await run.jobSays(job, IN_THE_MIDDLE);
     await expectPodUntouched(run);
     expect(run.requests('GET', 200).length).toBeGreaterThanOrEqual(2);

@@ -1,6 +1,8 @@
 /** Everything around the worker that must be right before runners can work. The worker checks it at start, `holdfast doctor` at any time. */
 import type { ConnectionLike } from '@temporalio/client';
+import type { ServedPlace } from '../../core/domain/place.ts';
 import { connectTemporal } from '../connect.ts';
+import { createCompute } from '../createPorts.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import { checkCompute } from './computeCheck.ts';
 import { checkCredentials } from './credentialCheck.ts';
@@ -16,7 +18,8 @@ export async function checkAll(config: HoldfastConfig, { timeoutMs = 5_000 }: { 
   try {
     const connection = await connectTemporal(config.temporal, { timeoutMs });
     try {
-      return await checkSurroundings(config, connection);
+      const findings = await checkSurroundings(config, connection);
+      return findings.some(({ level }) => level === 'error') ? findings : [...findings, await checkPlace(config, connection, async () => await placeOf(config))];
     } finally {
       await connection.close();
     }
@@ -27,9 +30,19 @@ export async function checkAll(config: HoldfastConfig, { timeoutMs = 5_000 }: { 
   }
 }
 
-/** The same on a connection that is there already. @throws what the connection throws when Temporal is away */
+/** The same but for the place, on a connection that is there already. @throws what the connection throws when Temporal is away */
 export async function checkSurroundings(config: HoldfastConfig, connection: ConnectionLike): Promise<Finding[]> {
   const [temporal, compute, credentials] = await Promise.all([checkTemporal(connection, config.temporal), checkCompute(config), checkCredentials(config.credentials)]);
-  const areThere = [...temporal, ...compute].every(({ level }) => level !== 'error');
-  return [...temporal, ...compute, ...(areThere ? [await checkPlace(config, connection)] : []), ...credentials];
+  return [...temporal, ...compute, ...credentials];
+}
+
+const QUIET = { info: () => undefined, warn: () => undefined };
+
+async function placeOf(config: HoldfastConfig): Promise<ServedPlace> {
+  const { compute, close } = await createCompute(config, { logger: QUIET });
+  try {
+    return await compute.place();
+  } finally {
+    await close?.();
+  }
 }

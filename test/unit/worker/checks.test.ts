@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ConnectionLike } from '@temporalio/client';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { parseCredentials } from '../../../activities/ciServers/index.ts';
 import { ciQueuesOf } from '../../../worker/settings/ciQueues.ts';
 import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
 import { createMetrics } from '../../../worker/metrics.ts';
-import { judgePlace } from '../../../worker/checks/placeCheck.ts';
+import { checkPlace, judgePlace } from '../../../worker/checks/placeCheck.ts';
 import { judgeFairness, judgeSearchAttributes } from '../../../worker/checks/temporalCheck.ts';
 import { quoted } from '../../../core/domain/visibility.ts';
 
@@ -50,6 +51,27 @@ test('a task queue is used for the places of its lives: a worker of another one 
     level: 'error',
     what: expect.stringMatching(/^HOLDFAST_TASK_QUEUE: .*"q" is used for runners in process\/m1\/mine \(runner-1\), .* in kubernetes\/c1\/mine\/ci /),
     fix: expect.stringMatching(/a queue of this worker's own.*holdfast runner drain --query "RunnerPlace = 'process\/m1\/mine'" --yes --wait$/),
+  });
+});
+
+describe('what a task queue is used for is asked of Temporal', () => {
+  const about = { taskQueue: 'q', temporal: { namespace: 'n' } } as Parameters<typeof checkPlace>[0];
+  const place = { compute: 'process', cluster: 'm1', installation: 'mine' } as const;
+  const answering = (...answers: (() => object)[]): ConnectionLike =>
+    ({ plugins: [], close: async () => undefined, ensureConnected: async () => undefined, workflowService: { listWorkflowExecutions: async () => (answers.length > 1 ? answers.shift() : answers[0])?.() } }) as unknown as ConnectionLike;
+  const refuse = (): never => {
+    throw Object.assign(new Error('3 INVALID_ARGUMENT: no search attribute RunnerPlace'), { code: 3, details: 'no search attribute RunnerPlace', metadata: new Map() });
+  };
+
+  test('again where it refuses the query at first: its search attributes may be new', async () => {
+    expect(await checkPlace(about, answering(refuse, refuse, () => ({ executions: [] })), async () => place)).toMatchObject({ level: 'ok' });
+  });
+
+  test('what cannot be found out is told with its causes', async () => {
+    const away = async (): Promise<never> => {
+      throw new Error('the cluster has no name', { cause: new Error('namespaces "kube-system" is forbidden') });
+    };
+    expect(await checkPlace(about, answering(refuse), away)).toMatchObject({ level: 'error', what: expect.stringMatching(/ cannot be found out: the cluster has no name: namespaces "kube-system" is forbidden$/) });
   });
 });
 

@@ -75,7 +75,7 @@ function runnerNotFound(error: WorkflowNotFoundError, about: ErrorSubject): CliE
 }
 
 function invalidArgument(details: string, cause: unknown): CliError {
-  const hint = /search attribute|Runner(Phase|Set|Scope|Outcome|Cause|Name)\b/i.test(details) ? '; "holdfast doctor" prints the commands that register the search attributes' : '';
+  const hint = /search attribute|Runner(Phase|Set|Scope|Outcome|Cause|Name|Place)\b/i.test(details) ? '; "holdfast doctor" prints the commands that register the search attributes' : '';
   return new CliError('usage', `Temporal refuses the request: ${details}${hint}`, { cause });
 }
 
