@@ -55,6 +55,15 @@ describe('lab with Temporal only', () => {
     expect(await page.text()).toMatch(/<html/i);
   });
 
+  test('a database that lacks a search attribute, as an earlier Holdfast has left it, gets it', async () => {
+    const address = (await up(options())).temporal?.address ?? '';
+    const connection = await Connection.connect({ address });
+    await connection.operatorService.removeSearchAttributes({ namespace: 'default', searchAttributes: ['RunnerPlace'] });
+    await connection.close();
+    await restart(stateDir, 'temporal');
+    await withClient(address, (client) => client.start('nobody', { taskQueue: 'nobody', workflowId: 'placed', searchAttributes: { RunnerPlace: ['here'] } }));
+  }, 90_000);
+
   test('workflows and search attributes survive a restart and a SIGKILL, at the same address', async () => {
     const address = (await up(options())).temporal?.address ?? '';
     await withClient(address, (client) => client.start('nobody', { taskQueue: 'nobody', workflowId: 'survivor', searchAttributes: { RunnerPhase: ['Idle'] } }));

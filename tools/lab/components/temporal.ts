@@ -71,7 +71,10 @@ export const temporal: Component = {
   fix: 'if its data is damaged, run `lab down --purge`',
 };
 
-/** The namespace exists, and all search attributes can be used. */
+/** temporal.api.enums.v1.IndexedValueType */
+const KEYWORD = 2;
+
+/** The namespace exists, and all search attributes can be used. A database of an earlier Holdfast has only those of then: the others are added. */
 async function servesNamespace(address: string): Promise<boolean> {
   let connection: Connection;
   try {
@@ -82,7 +85,14 @@ async function servesNamespace(address: string): Promise<boolean> {
   try {
     await connection.workflowService.describeNamespace({ namespace: NAMESPACE });
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace: NAMESPACE });
-    return searchAttributeNames.every((name) => customAttributes !== null && customAttributes !== undefined && name in customAttributes);
+    const missing = searchAttributeNames.filter((name) => !(name in (customAttributes ?? {})));
+    if (missing.length === 0) {
+      // Listed is not usable yet: the server refuses a new one for some seconds.
+      await connection.workflowService.countWorkflowExecutions({ namespace: NAMESPACE, query: searchAttributeNames.map((name) => `${name} IS NULL`).join(' AND ') });
+      return true;
+    }
+    await connection.operatorService.addSearchAttributes({ namespace: NAMESPACE, searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])) });
+    return false; // asked again
   } catch {
     return false; // not yet
   } finally {
