@@ -7,11 +7,12 @@ import { parseDeregistrationInput, type DeregistrationSpec } from '../core/input
 import { parseRunnerInput } from '../core/input/runner.ts';
 import { placeOfLife } from '../core/domain/place.ts';
 import { defined } from '../core/defined.ts';
+import type { Scope } from '../core/domain/ciServer.ts';
 import type { InputError, Parsed } from '../core/input/fields.ts';
 import { runnerHash } from './compute/naming.ts';
 import { failure } from './failures.ts';
 import { onCluster } from './onCluster.ts';
-import { UnknownCredentialError, type ActivityPorts } from './ports.ts';
+import { UnknownCredentialError, type ActivityPorts, type CiServers } from './ports.ts';
 import { FAILURE_TYPES, type AdmitRunnerInput, type AdmittedRunner } from '../core/calls/index.ts';
 
 /**
@@ -20,7 +21,7 @@ import { FAILURE_TYPES, type AdmitRunnerInput, type AdmittedRunner } from '../co
  */
 export async function admitRunner(ports: ActivityPorts, { input, workflowId, firstRunId }: AdmitRunnerInput): Promise<AdmittedRunner> {
   const parsed = parseRunnerInput(input, { workflowId, nameHash: runnerHash({ workflowId, firstRunId }), policy: ports.timeoutPolicy });
-  const spec = admit(ports, parsed, parsed.ok && parsed.spec.scope !== undefined);
+  const spec = admit(ports, parsed);
   const faults = ports.compute.faults(spec.pod);
   if (faults.length > 0) throw invalid(faults.map((message) => ({ field: '', message })));
   const place = placeOfLife(await onCluster('which place is this?', async () => await ports.compute.place()), spec.pod.namespace);
@@ -29,20 +30,33 @@ export async function admitRunner(ports: ActivityPorts, { input, workflowId, fir
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
 export function admitDeregistration(ports: ActivityPorts, { input }: { input: unknown }): DeregistrationSpec {
-  return admit(ports, parseDeregistrationInput(input), true);
+  return admit(ports, parseDeregistrationInput(input));
 }
 
-function admit<T extends { readonly credential: string }>({ ciServers }: ActivityPorts, parsed: Parsed<T>, needsCredential: boolean): T {
+function admit<T extends CredentialUse>({ ciServers }: ActivityPorts, parsed: Parsed<T>): T {
   if (!parsed.ok) throw invalid(parsed.errors);
-  if (!needsCredential) return parsed.spec;
+  const fault = credentialFault(ciServers, parsed.spec);
+  if (fault !== undefined) throw invalid([{ field: 'credential:', message: fault }]);
+  return parsed.spec;
+}
+
+interface CredentialUse {
+  readonly credential: string;
+  /** Absent: no CI server is asked. */
+  readonly scope?: Scope;
+  readonly runnerGroupId?: number;
+}
+
+/** What keeps the worker from using that credential there. */
+export function credentialFault(ciServers: CiServers, { credential, scope, runnerGroupId }: CredentialUse): string | undefined {
+  if (scope === undefined) return undefined;
   try {
     // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
-    ciServers.get(parsed.spec.credential);
+    return ciServers.get(credential).refuses?.(scope, runnerGroupId);
   } catch (error) {
-    if (error instanceof UnknownCredentialError) throw invalid([{ field: 'credential:', message: error.message }]);
+    if (error instanceof UnknownCredentialError) return error.message;
     throw error;
   }
-  return parsed.spec;
 }
 
 /** The failure of input that no retry makes better. */

@@ -39,6 +39,8 @@ export interface CiServer {
    * Absent: it is always asked.
    */
   reachable?(): boolean;
+  /** Why the worker's config does not have the credential used there, for people; absent where it may be used for everything. */
+  refuses?(scope: Scope, groupId?: number): string | undefined;
   /** @throws CiServerError `name_taken` (JIT 409) and all others but `busy` */
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */

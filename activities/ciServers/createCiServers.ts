@@ -1,5 +1,6 @@
 import { pino, type Logger } from 'pino';
 import { type CiServer, type CiServers, UnknownCredentialError } from '../ports.ts';
+import { bound } from './boundCiServer.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Credentials } from './credentials.ts';
 import { GitHub } from './github/github.ts';
@@ -20,9 +21,8 @@ export interface CiServersOptions {
  */
 export function createCiServers(credentials: Credentials, options: CiServersOptions = {}): CiServers & { close(): Promise<void> } {
   const { logger = pino({ level: 'silent' }), clock = systemClock, onRequest } = options;
-  const servers = new Map(
-    Object.entries(credentials).map(([name, credential]) => [name, new GitHub({ name, credential, logger, clock, onRequest })]),
-  );
+  const gitHubs = Object.entries(credentials).map(([name, credential]) => ({ name, credential, server: new GitHub({ name, credential, logger, clock, onRequest }) }));
+  const servers = new Map(gitHubs.map(({ name, credential, server }) => [name, bound(server, name, credential)]));
   return {
     get(name: string): CiServer {
       const server = servers.get(name);
@@ -32,7 +32,7 @@ export function createCiServers(credentials: Credentials, options: CiServersOpti
     },
     /** Closes the connections. */
     async close(): Promise<void> {
-      await Promise.all([...servers.values()].map((server) => server.close()));
+      await Promise.all(gitHubs.map(async ({ server }) => await server.close()));
     },
   };
 }

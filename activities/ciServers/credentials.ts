@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { scopeKey } from '../../core/input/timeoutPolicy.ts';
 import { isGitHubCloud } from './github/addresses.ts';
 
 const httpUrl = z
@@ -7,6 +8,18 @@ const httpUrl = z
 
 const nonEmpty = z.string().min(1, 'must not be empty');
 const appNumber = z.union([z.number().int().positive(), z.string().regex(/^[1-9]\d*$/, 'must be a number')]).transform(Number);
+
+const usage = {
+  /**
+   * What it may be used for: organizations (`acme`, with their repositories), repositories (`acme/web`), enterprises (`enterprises/big`). Who may
+   * start a workflow may use it there. Default: wherever its secret reaches.
+   */
+  scopes: z.array(scopeKey).min(1, 'must name at least one').optional(),
+  /** Ids of the runner groups that runners may be registered in with it. Default: all. */
+  groups: z.array(z.number().int().positive()).min(1, 'must name at least one').optional(),
+  /** Task queues whose workers may have it, so that several may read one file. Default: all. */
+  taskQueues: z.array(nonEmpty).min(1, 'must name at least one').optional(),
+};
 
 const serverSettings = {
   /** Kind of CI server. @default "github" (github.com, GitHub Enterprise Cloud with data residency, GitHub Enterprise Server) */
@@ -37,6 +50,7 @@ const patCredential = z.strictObject({
   tokenFile: nonEmpty.optional(),
   /** Environment variable with the token. */
   tokenEnv: nonEmpty.optional(),
+  ...usage,
   ...serverSettings,
 });
 
@@ -48,6 +62,7 @@ const appCredential = z.strictObject({
   privateKeyFile: nonEmpty.optional(),
   /** Environment variable with the app's private key (PEM; line breaks may be written `\n`). */
   privateKeyEnv: nonEmpty.optional(),
+  ...usage,
   ...serverSettings,
 });
 
@@ -109,6 +124,11 @@ export function parseCredentials(raw: unknown): Credentials {
   const result = credentialsSchema.safeParse(raw);
   if (!result.success) throw new CredentialsError(result.error.issues.flatMap(describe));
   return result.data;
+}
+
+/** Those that the workers of a task queue may have. */
+export function credentialsFor(credentials: Credentials, taskQueue: string): Credentials {
+  return Object.fromEntries(Object.entries(credentials).filter(([, { taskQueues }]) => taskQueues?.includes(taskQueue) !== false));
 }
 
 /** Points per minute and endpoint this credential may spend; `undefined`: not paced. */

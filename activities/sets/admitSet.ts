@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
-import { invalid } from '../admit.ts';
-import { UnknownCredentialError, type ActivityPorts } from '../ports.ts';
+import { credentialFault, invalid } from '../admit.ts';
+import type { ActivityPorts } from '../ports.ts';
 import { scheduleFault, scheduleNow } from './schedules.ts';
 import type { AdmittedSet } from '../../core/calls/index.ts';
 
@@ -16,12 +16,8 @@ export function admitSet({ compute, ciServers, timeoutPolicy }: ActivityPorts, {
   const { runner, ...spec } = parsed.spec;
   const faults = compute.faults(runner.pod);
   if (faults.length > 0) throw invalid(faults.map((message) => ({ field: 'template:', message })));
-  try {
-    if (spec.scope !== undefined) ciServers.get(spec.credential);
-  } catch (error) {
-    if (error instanceof UnknownCredentialError) throw invalid([{ field: 'template.credential:', message: error.message }]);
-    throw error;
-  }
+  const fault = credentialFault(ciServers, runner);
+  if (fault !== undefined) throw invalid([{ field: 'template.credential:', message: fault }]);
   const at = Date.now();
   return { spec, declaration: input as RunnerSetInput, schedule: scheduleNow(spec.schedules, at), at };
 }

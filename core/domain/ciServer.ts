@@ -6,6 +6,19 @@ export interface Scope {
   readonly name: string;
 }
 
+/** How settings name a scope and what it is in, from the least specific to the most: `acme`, then `acme/web`; or `enterprises/big`. Lower case, as GitHub compares names. */
+export function scopeKeys({ kind, name }: Scope): string[] {
+  const key = name.toLowerCase();
+  switch (kind) {
+    case 'enterprise':
+      return [`enterprises/${key}`];
+    case 'organization':
+      return [key];
+    case 'repository':
+      return [key.split('/')[0] ?? '', key];
+  }
+}
+
 export interface RegisterRequest {
   readonly scope: Scope;
   readonly name: string;

@@ -1,7 +1,7 @@
 /** Timeouts that the worker's config sets for scopes: under a runner's own, and over the built-in defaults. Pure. */
 import { z } from 'zod';
 import { RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerTimeouts, type StopInput } from '../contract/index.ts';
-import type { Scope } from '../domain/ciServer.ts';
+import { scopeKeys, type Scope } from '../domain/ciServer.ts';
 import { duration, durationFields, type FieldsOf } from './fields.ts';
 
 /** Duration strings; what is absent is left to the next less specific entry. */
@@ -23,7 +23,8 @@ export const LONGEST_JOB_TIMEOUT = '3650d';
 const { podUnscheduled, podPending, registration, jobTimeout } = durationFields(RUNNER_TIMEOUTS);
 const { signalTimeout, cleanupTimeout } = durationFields(STOP_TIMEOUTS);
 const scopeTimeouts = z.strictObject({ podUnscheduled, podPending, registration, jobTimeout, jobTimeoutCap: duration.exactOptional(), signalTimeout, cleanupTimeout } satisfies FieldsOf<ScopeTimeouts>);
-const scopeKey = z.string().regex(/^(enterprises\/)?[A-Za-z0-9_.-]+$|^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/, 'is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"');
+/** How settings name a scope. */
+export const scopeKey = z.string().regex(/^(enterprises\/)?[A-Za-z0-9_.-]+$|^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/, 'is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"');
 
 /** Of HOLDFAST_TIMEOUTS. */
 export const timeoutPolicySchema = z.strictObject({
@@ -35,18 +36,6 @@ export const timeoutPolicySchema = z.strictObject({
 export function timeoutsFor(policy: TimeoutPolicy, scope: Scope | undefined): ScopeTimeouts {
   const entries = new Map(Object.entries(policy.scopes ?? {}).map(([key, value]) => [key.toLowerCase(), value]));
   const merged: ScopeTimeouts = { ...policy.default };
-  for (const key of scope === undefined ? [] : keysOf(scope)) Object.assign(merged, entries.get(key.toLowerCase()));
+  for (const key of scope === undefined ? [] : scopeKeys(scope)) Object.assign(merged, entries.get(key));
   return merged;
-}
-
-/** From the least specific to the most. */
-function keysOf({ kind, name }: Scope): string[] {
-  switch (kind) {
-    case 'enterprise':
-      return [`enterprises/${name}`];
-    case 'organization':
-      return [name];
-    case 'repository':
-      return [name.split('/')[0] ?? '', name];
-  }
 }

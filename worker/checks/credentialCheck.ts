@@ -18,5 +18,18 @@ export async function checkCredentials(credentials: Credentials): Promise<Findin
     }),
   );
   const none = results.every((finding) => finding.level !== 'ok');
-  return none ? results.map((finding) => ({ ...finding, level: 'error' })) : results;
+  return none ? results.map((finding) => ({ ...finding, level: 'error' })) : [...results, ...unbound(credentials)];
+}
+
+/** One credential is what the starters of workflows share; of several, some are another team's. */
+function unbound(credentials: Credentials): Finding[] {
+  const names = Object.entries(credentials).filter(([, { scopes }]) => scopes === undefined);
+  if (Object.keys(credentials).length < 2 || names.length === 0) return [];
+  return [
+    {
+      level: 'warning',
+      what: `whoever may start a workflow may use ${names.map(([name]) => `credential "${name}"`).join(' and ')} wherever the secret reaches`,
+      fix: 'list its scopes, e.g. scopes: [acme, other/repo]',
+    },
+  ];
 }

@@ -75,7 +75,7 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
   problems.push(...contradictions(set, parsed.data));
   const temporal = attempt('TEMPORAL_*', () => loadTemporalConfig(set));
   const secrets = attempt('HOLDFAST_WEBHOOK_SECRET_FILE', () => webhookSecrets(set));
-  const credentials = readCredentials(set, problems);
+  const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems);
   const timeouts = readTimeouts(set, problems);
   const warnings = unknownSettings(set);
   // What is missing may be there under a misspelt name.

@@ -1,17 +1,18 @@
 /** The credentials among the settings: the shorthand for one GitHub token, inline JSON, or a file. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { CredentialsError, parseCredentials, type Credentials } from '../../activities/ciServers/credentials.ts';
+import { CredentialsError, credentialsFor, parseCredentials, type Credentials } from '../../activities/ciServers/credentials.ts';
 import { parseJson } from './settingTypes.ts';
 import type { ConfigProblem } from './configError.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads all credentials. They hold no secret, only where each secret is.
+ * Reads the credentials that this worker may have. They hold no secret, only where each secret is.
+ * @param taskQueue - the worker's; `undefined` where that setting itself is wrong
  * @param problems - gets an entry for everything that is wrong; the result is then incomplete
  */
-export function readCredentials(set: Env, problems: ConfigProblem[]): Credentials {
+export function readCredentials(set: Env, taskQueue: string | undefined, problems: ConfigProblem[]): Credentials {
   const given = givenCredentials(set, problems);
   const short = shorthand(set);
   if (given === undefined) return {};
@@ -26,20 +27,37 @@ export function readCredentials(set: Env, problems: ConfigProblem[]): Credential
     });
     return {};
   }
+  const parsed = parsedOf(all, set, short, problems);
+  if (taskQueue === undefined) return parsed;
+  const usable = credentialsFor(parsed, taskQueue);
+  if (Object.keys(parsed).length > 0 && Object.keys(usable).length === 0) {
+    problems.push({ setting: settingOf(set), message: `none of the credentials (${Object.keys(parsed).join(', ')}) is for the task queue "${taskQueue}": add it to the taskQueues of one, or set HOLDFAST_TASK_QUEUE` });
+  }
+  return usable;
+}
+
+const settingOf = (set: Env): string => (set['HOLDFAST_CREDENTIALS_FILE'] !== undefined ? 'HOLDFAST_CREDENTIALS_FILE' : 'HOLDFAST_CREDENTIALS');
+
+function parsedOf(all: object, set: Env, short: Shorthand | undefined, problems: ConfigProblem[]): Credentials {
   try {
     return parseCredentials(all);
   } catch (error) {
     if (!(error instanceof CredentialsError)) throw error;
-    const setting = set['HOLDFAST_CREDENTIALS_FILE'] !== undefined ? 'HOLDFAST_CREDENTIALS_FILE' : 'HOLDFAST_CREDENTIALS';
     for (const problem of error.problems) {
       const ofShorthand = short !== undefined && problem.startsWith('credentials.default');
-      problems.push({ setting: ofShorthand ? short.setting : setting, message: problem });
+      problems.push({ setting: ofShorthand ? short.setting : settingOf(set), message: problem });
     }
     return {};
   }
 }
 
-function shorthand(set: Env): { setting: string; credential: object } | undefined {
+/** One GitHub token by a setting of its own. */
+interface Shorthand {
+  readonly setting: string;
+  readonly credential: object;
+}
+
+function shorthand(set: Env): Shorthand | undefined {
   const server = set['HOLDFAST_GITHUB_URL'] === undefined ? {} : { apiUrl: set['HOLDFAST_GITHUB_URL'] };
   if (set['HOLDFAST_GITHUB_TOKEN_FILE'] !== undefined) {
     return { setting: 'HOLDFAST_GITHUB_TOKEN_FILE', credential: { type: 'pat', tokenFile: set['HOLDFAST_GITHUB_TOKEN_FILE'], ...server } };

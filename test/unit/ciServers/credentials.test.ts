@@ -40,6 +40,7 @@ describe('credentials', () => {
       url: { type: 'pat', tokenEnv: 'T', apiUrl: 'ftp://x' },
       web: { type: 'pat', tokenEnv: 'T', apiUrl: 'https://github.com' },
       ids: { type: 'app', appId: 'x', privateKeyEnv: 'K' },
+      scopes: { type: 'pat', tokenEnv: 'T', scopes: ['acme', 'https://github.com/acme'], groups: ['Default'], taskQueues: [] },
       'bad name': { type: 'pat', tokenEnv: 'T' },
     });
     expect(problems).toEqual(
@@ -52,6 +53,9 @@ describe('credentials', () => {
         expect.stringMatching(/^credentials\.web\.apiUrl: .*https:\/\/api\.github\.com/),
         'credentials.ids.appId: must be a number',
         expect.stringMatching(/^credentials\.ids\.installationId: /),
+        expect.stringMatching(/^credentials\.scopes\.scopes\.1: is no scope: write an organization/),
+        expect.stringMatching(/^credentials\.scopes\.groups\.0: /),
+        'credentials.scopes.taskQueues: must name at least one',
         expect.stringMatching(/^credentials\.bad name: .*1 to 63/),
       ]),
     );

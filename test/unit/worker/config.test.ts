@@ -135,6 +135,14 @@ describe('configuration', () => {
     expect(loadConfig({ ...GOOD, HOLDFAST_TASK_QUEUE: '', HOLDFAST_WEBHOOK_SECRET: ' ' })).toMatchObject({ taskQueue: 'holdfast', webhookSecrets: undefined });
   });
 
+  test('a credential of other task queues is not this worker\'s to use', () => {
+    const HOLDFAST_CREDENTIALS = JSON.stringify({ mine: { type: 'pat', tokenEnv: 'T', taskQueues: ['q', 'r'] }, theirs: { type: 'pat', tokenEnv: 'T', taskQueues: ['s'] } });
+    expect(Object.keys(loadConfig({ HOLDFAST_CREDENTIALS, HOLDFAST_TASK_QUEUE: 'q' }).credentials)).toEqual(['mine']);
+    expect(problemsOf({ HOLDFAST_CREDENTIALS })).toEqual([
+      'HOLDFAST_CREDENTIALS: none of the credentials (mine, theirs) is for the task queue "holdfast": add it to the taskQueues of one, or set HOLDFAST_TASK_QUEUE',
+    ]);
+  });
+
   test('credentials come from a YAML file, beside the shorthand', () => {
     const path = file('acme:\n  type: app\n  appId: 12\n  installationId: 34\n  privateKeyFile: /etc/key.pem\n');
     const { credentials } = loadConfig({ HOLDFAST_GITHUB_TOKEN_FILE: '/etc/token', HOLDFAST_GITHUB_URL: 'https://ghes.test/api/v3/', HOLDFAST_CREDENTIALS_FILE: path });

@@ -1,0 +1,49 @@
+/** A credential is used for what the worker's config says it is for, whoever starts workflows. */
+import { scopeKeys, type Scope } from '../../core/domain/ciServer.ts';
+import { CiServerError, type CiServer } from '../ports.ts';
+import type { Credential } from './credentials.ts';
+
+/**
+ * The same server, bound to the credential's `scopes` and `groups`. Checked at admission, where the error is the starter's to read, and again
+ * with every call: who can write to the Temporal namespace can have activities run with an input of their own making.
+ */
+export function bound(server: CiServer, name: string, { scopes, groups }: Pick<Credential, 'scopes' | 'groups'>): CiServer {
+  if (scopes === undefined && groups === undefined) return server;
+  const covered = scopes && new Set(scopes.map((scope) => scope.toLowerCase()));
+
+  const refuses = (scope: Scope, groupId?: number): string | undefined => {
+    if (covered !== undefined && !scopeKeys(scope).some((key) => covered.has(key))) {
+      return `credential "${name}" is not for ${scopeKeys(scope).at(-1)}: the worker's config has it for ${scopes?.join(', ')}`;
+    }
+    if (groupId === undefined || groups?.includes(groupId) !== false) return undefined;
+    return `credential "${name}" is not for runner group ${groupId}: the worker's config has it for ${groups.join(', ')}`;
+  };
+  const check = (scope: Scope, groupId?: number): void => {
+    const why = refuses(scope, groupId);
+    if (why !== undefined) throw new CiServerError('rejected', why);
+  };
+
+  return {
+    refuses,
+    ...(server.reachable && { reachable: () => server.reachable?.() !== false }),
+    async register(request, signal) {
+      check(request.scope, request.groupId);
+      return await server.register(request, signal);
+    },
+    async find(scope, runner, signal) {
+      check(scope);
+      return await server.find(scope, runner, signal);
+    },
+    async removeRegistration(scope, runnerId, signal) {
+      check(scope);
+      return await server.removeRegistration(scope, runnerId, signal);
+    },
+    ...(server.queuedJobs && {
+      async queuedJobs(scope, labels, signal) {
+        check(scope);
+        return (await server.queuedJobs?.(scope, labels, signal)) ?? { jobs: [], complete: false };
+      },
+    }),
+    ...(server.redeliverFailed && { redeliverFailed: server.redeliverFailed }),
+  };
+}

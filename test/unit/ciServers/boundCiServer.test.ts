@@ -1,0 +1,65 @@
+import { describe, expect, test } from '@jest/globals';
+import { credentialFault } from '../../../activities/admit.ts';
+import { bound } from '../../../activities/ciServers/boundCiServer.ts';
+import { createCiServers, parseCredentials } from '../../../activities/ciServers/index.ts';
+import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
+import type { RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
+import { FakeCiServer } from '../../support/fakeCiServer.ts';
+
+const organization = (name: string): Scope => ({ kind: 'organization', name });
+const repository = (name: string): Scope => ({ kind: 'repository', name });
+const enterprise = (name: string): Scope => ({ kind: 'enterprise', name });
+
+describe('a credential is used for its scopes and groups only', () => {
+  const scopes = ['Acme', 'other/Web', 'enterprises/big'];
+
+  test.each<[Scope, boolean]>([
+    [organization('acme'), true],
+    [organization('ACME'), true],
+    [repository('acme/anything'), true],
+    [repository('Other/web'), true],
+    [enterprise('Big'), true],
+    [organization('other'), false],
+    [repository('other/api'), false],
+    [repository('acme-evil/web'), false],
+    [organization('big'), false],
+    [enterprise('acme'), false],
+  ])('%j: %s', (scope, allowed) => {
+    const refusal = bound(new FakeCiServer(), 'main', { scopes }).refuses?.(scope, 7);
+    expect(refusal === undefined).toBe(allowed);
+    if (!allowed) expect(refusal).toMatch(/^credential "main" is not for .*: the worker's config has it for Acme, other\/Web, enterprises\/big$/);
+  });
+
+  test('every call is refused before the server hears of it, whatever admission said', async () => {
+    const server = new FakeCiServer();
+    const { register, find, removeRegistration } = bound(server, 'main', { scopes: ['acme'], groups: [3] });
+    const request: RegisterRequest = { scope: organization('victim'), name: 'r', labels: [], groupId: 3, ephemeral: true, mode: 'jit' };
+    const refused = { kind: 'rejected', message: expect.stringContaining('not for victim') };
+    await expect(register(request)).rejects.toMatchObject(refused);
+    await expect(find(organization('victim'), { name: 'r' })).rejects.toMatchObject(refused);
+    await expect(removeRegistration(organization('victim'), 1)).rejects.toMatchObject(refused);
+    await expect(register({ ...request, scope: organization('acme'), groupId: 1 })).rejects.toMatchObject({ kind: 'rejected', message: expect.stringContaining('not for runner group 1') });
+    expect(server.calls).toEqual([]);
+    await register({ ...request, scope: organization('acme') });
+    expect(server.calls).toMatchObject([{ method: 'register' }]);
+  });
+
+  test('admission says so to the starter', async () => {
+    const ciServers = createCiServers(parseCredentials({ main: { type: 'pat', tokenEnv: 'T', scopes: ['acme'], groups: [2] }, any: { type: 'pat', tokenEnv: 'T' } }));
+    expect(credentialFault(ciServers, { credential: 'main', scope: organization('acme'), runnerGroupId: 2 })).toBeUndefined();
+    expect(credentialFault(ciServers, { credential: 'main', scope: repository('victim/web'), runnerGroupId: 2 })).toMatch(/^credential "main" is not for victim\/web/);
+    expect(credentialFault(ciServers, { credential: 'main', scope: organization('acme'), runnerGroupId: 1 })).toMatch(/^credential "main" is not for runner group 1/);
+    expect(credentialFault(ciServers, { credential: 'any', scope: organization('victim') })).toBeUndefined();
+    expect(credentialFault(ciServers, { credential: 'none', scope: organization('acme') })).toMatch(/^unknown credential "none"/);
+    expect(credentialFault(ciServers, { credential: 'none' })).toBeUndefined();
+    await ciServers.close();
+  });
+
+  test('of several credentials one without scopes is a warning', async () => {
+    const readable = { type: 'pat', tokenEnv: 'PATH' } as const;
+    const warnings = async (raw: object): Promise<string[]> => (await checkCredentials(parseCredentials(raw))).filter(({ level }) => level === 'warning').map(({ what }) => what);
+    expect(await warnings({ a: readable })).toEqual([]);
+    expect(await warnings({ a: readable, b: { ...readable, scopes: ['acme'] } })).toEqual(['whoever may start a workflow may use credential "a" wherever the secret reaches']);
+    expect(await warnings({ a: { ...readable, scopes: ['x'] }, b: { ...readable, scopes: ['acme'] } })).toEqual([]);
+  });
+});
