@@ -32,15 +32,15 @@ describe('a credential is used for its scopes and groups only', () => {
 
   test('every call is refused before the server hears of it, whatever admission said', async () => {
     const server = new FakeCiServer();
-    const { register, find, removeRegistration } = bound(server, 'main', { scopes: ['acme'], groups: [3] });
+    const main = bound(server, 'main', { scopes: ['acme'], groups: [3] });
     const request: RegisterRequest = { scope: organization('victim'), name: 'r', labels: [], groupId: 3, ephemeral: true, mode: 'jit' };
     const refused = { kind: 'rejected', message: expect.stringContaining('not for victim') };
-    await expect(register(request)).rejects.toMatchObject(refused);
-    await expect(find(organization('victim'), { name: 'r' })).rejects.toMatchObject(refused);
-    await expect(removeRegistration(organization('victim'), 1)).rejects.toMatchObject(refused);
-    await expect(register({ ...request, scope: organization('acme'), groupId: 1 })).rejects.toMatchObject({ kind: 'rejected', message: expect.stringContaining('not for runner group 1') });
+    await expect(main.register(request)).rejects.toMatchObject(refused);
+    await expect(main.find(organization('victim'), { name: 'r' })).rejects.toMatchObject(refused);
+    await expect(main.removeRegistration(organization('victim'), 1)).rejects.toMatchObject(refused);
+    await expect(main.register({ ...request, scope: organization('acme'), groupId: 1 })).rejects.toMatchObject({ kind: 'rejected', message: expect.stringContaining('not for runner group 1') });
     expect(server.calls).toEqual([]);
-    await register({ ...request, scope: organization('acme') });
+    await main.register({ ...request, scope: organization('acme') });
     expect(server.calls).toMatchObject([{ method: 'register' }]);
   });
 
