@@ -26,6 +26,13 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
   return {
     refuses,
     ...(server.reachable && { reachable: () => server.reachable?.() !== false }),
+    ...(server.redeliverFailed && { redeliverFailed: async (limits, signal) => (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, left: 0 } }),
+    ...(server.queuedJobs && {
+      async queuedJobs(scope, labels, signal) {
+        check(scope);
+        return (await server.queuedJobs?.(scope, labels, signal)) ?? { jobs: [], complete: false };
+      },
+    }),
     async register(request, signal) {
       check(request.scope, request.groupId);
       return await server.register(request, signal);
@@ -38,12 +45,5 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
       check(scope);
       return await server.removeRegistration(scope, runnerId, signal);
     },
-    ...(server.queuedJobs && {
-      async queuedJobs(scope, labels, signal) {
-        check(scope);
-        return (await server.queuedJobs?.(scope, labels, signal)) ?? { jobs: [], complete: false };
-      },
-    }),
-    ...(server.redeliverFailed && { redeliverFailed: server.redeliverFailed }),
   };
 }
