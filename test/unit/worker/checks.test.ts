@@ -79,8 +79,8 @@ describe('credentials', () => {
   const dir = mkdtempSync(join(tmpdir(), 'holdfast-credentials-'));
   afterAll(() => rmSync(dir, { recursive: true }));
   writeFileSync(join(dir, 'good'), 'ghp_secret');
-  const good = { type: 'pat', tokenFile: join(dir, 'good') };
-  const bad = { type: 'pat', tokenFile: join(dir, 'bad') };
+  const good = { type: 'pat', tokenFile: join(dir, 'good'), scopes: ['acme'] };
+  const bad = { type: 'pat', tokenFile: join(dir, 'bad'), scopes: ['acme'] };
 
   test('one that cannot be read is a warning while another can', async () => {
     expect(await checkCredentials(parseCredentials({ good, bad }))).toEqual([
