@@ -49,7 +49,7 @@ export async function createPorts(config: HoldfastConfig, { logger, metrics }: P
 /** @throws KubeConfigError when the cluster cannot be found */
 export async function createCompute({ compute, installation }: HoldfastConfig, { logger, onRequest }: { logger: ActivityLogger; onRequest?: Metrics['kubernetesRequest'] }): Promise<OwnedCompute> {
   if (compute.kind === 'process') {
-    return { compute: createProcessCompute({ stateDir: compute.stateDir, installation, logger, ...defined({ command: compute.command }) }) };
+    return { compute: createProcessCompute({ stateDir: compute.stateDir, installation, logger, anyCommand: compute.anyCommand, ...defined({ command: compute.command }) }) };
   }
   // Loaded where it is needed: the Kubernetes client takes most of a second.
   const [{ createKubernetesCompute }, { loadKubeConfig }] = await Promise.all([
@@ -61,6 +61,7 @@ export async function createCompute({ compute, installation }: HoldfastConfig, {
     ...defined({ namespace: compute.namespace }),
     allNamespaces: compute.allNamespaces,
     installation,
+    policy: compute.policy,
     pod: { image: compute.image, ...defined({ command: compute.command }), ...(compute.supervisorImage !== undefined && { supervisor: { image: compute.supervisorImage } }) },
     logger,
     ...defined({ onRequest }),

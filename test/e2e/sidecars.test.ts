@@ -1,7 +1,9 @@
 /** Pods with more than a runner in them: what outlives the runner and for how long, and what is none of the supervisor's business. */
 import { spawn } from 'node:child_process';
-import { availableParallelism } from 'node:os';
-import { expect } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect } from '@jest/globals';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
@@ -9,6 +11,12 @@ import { describeWithLab } from '../support/lab.ts';
 import { inContainer, PodLog } from '../support/podLog.ts';
 import { gracefully, interrupted, notExited, TICK } from '../support/stoppedChildren.ts';
 import { together, type Scenario } from '../support/together.ts';
+
+/** Processes of the node are nobody's to see by default. */
+const folder = mkdtempSync(join(tmpdir(), 'hf-sidecars-'));
+const POLICY = join(folder, 'policy.json');
+writeFileSync(POLICY, JSON.stringify({ host: ['pid'] }));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 const BUSYBOX = 'holdfast.test/busybox:1';
 const STOP = { signalTimeout: '5s', cleanupTimeout: '5s' };
@@ -151,7 +159,7 @@ async function measureHunger(world: ClusterWorld): Promise<void> {
 const nothingLeft = { 'nothing is left: no pod, Secret or running workflow': async (world: ClusterWorld) => await world.expectNothingLeft() };
 
 await describeWithLab('pods with more than a runner', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false }), { ...sidecars, ...shared }, { afterwards: nothingLeft });
+  together(async () => await ClusterWorld.open(lab, { webhook: false, settings: { HOLDFAST_POD_POLICY_FILE: POLICY } }), { ...sidecars, ...shared }, { afterwards: nothingLeft });
 });
 
 await describeWithLab('a hungry job', { temporal: true, nodes: 'kubelet' }, (lab) => {

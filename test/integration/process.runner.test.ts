@@ -63,7 +63,7 @@ describe('what a runner gets', () => {
   });
 
   test("the worker's command when the request has none, with the request's arguments", async () => {
-    const compute = createProcessCompute({ stateDir: harness.stateDir, command: ['echo', 'default'] });
+    const compute = createProcessCompute({ stateDir: harness.stateDir, anyCommand: true, command: ['echo', 'default'] });
     const { command: _none, ...bare } = request({ args: ['more'] });
     const pod = await compute.createPod(bare, undefined);
     const view = await untilSeen('ended', () => compute.observe(pod), (seen) => seen?.ended === true);
@@ -87,7 +87,7 @@ describe('a request that cannot be run is refused, and leaves nothing', () => {
 
   test('a state directory that is not usable: each call says which', async () => {
     await writeFile(outside('file'), '');
-    const compute = createProcessCompute({ stateDir: outside('file/state') });
+    const compute = createProcessCompute({ stateDir: outside('file/state'), anyCommand: true });
     const failure = { name: 'ComputeError', kind: 'unavailable', message: expect.stringContaining(outside('file/state')) };
     await expect(compute.createPod(request({}), undefined)).rejects.toMatchObject(failure);
     await expect(compute.list()).rejects.toMatchObject(failure);

@@ -42,7 +42,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     process.env['TEST_PLUGIN_TOKEN'] = 'ghp_simulator';
     const credentials = parseCredentials({ default: { type: 'pat', tokenEnv: 'TEST_PLUGIN_TOKEN', apiUrl: simulator.url } });
     return {
-      compute: createProcessCompute({ stateDir, command: [process.execPath, RUNNER_PROGRAM] }),
+      compute: createProcessCompute({ stateDir, anyCommand: true, command: [process.execPath, RUNNER_PROGRAM] }),
       ciServers: createCiServers(credentials),
       ciQueues: ciQueuesOf(credentials),
       ...more,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { CoreV1Api, PatchStrategy, setHeaderOptions, type KubeConfig, type V1ContainerState, type V1PodStatus } from '@kubernetes/client-node';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { createKubernetesCompute, type KubernetesCompute, type KubernetesComputeOptions } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
+import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import type { ComputeContractHarness } from './computeContract.ts';
 import { until } from './until.ts';
 import type { PodRef, PodRequest, RunnerIdentity } from '../../core/domain/pod.ts';
@@ -41,6 +42,7 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
       namespace,
       installation: 'contract',
       pod: { image: 'busybox' },
+      policy: podPolicySchema.parse({ claims: ['*'], namespaces: ['*'] }),
       logger: {
         info: (fields, message) => log.push({ level: 'info', fields, message }),
         warn: (fields, message) => log.push({ level: 'warn', fields, message }),

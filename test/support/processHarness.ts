@@ -26,7 +26,7 @@ const RUNNER = ['sh', '-c', 'trap "echo got TERM; exit 143" TERM; echo running; 
 export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarness> {
   const root = await mkdtemp(join(tmpdir(), 'holdfast-processes-'));
   const stateDir = join(root, 'state');
-  const instance = (): Compute => createProcessCompute({ stateDir, rescanMs, logger: { warn: (fields, message) => warnings.push({ ...fields, message }) } });
+  const instance = (): Compute => createProcessCompute({ stateDir, rescanMs, anyCommand: true, logger: { warn: (fields, message) => warnings.push({ ...fields, message }) } });
   const compute = instance();
   const warnings: { message: string; wrapperLog?: string }[] = [];
   const watches: RecordedWatch[] = [];

@@ -17,7 +17,7 @@ export interface ProcessWorkerJob {
 }
 
 const job = JSON.parse(process.env['JOB'] ?? '') as ProcessWorkerJob;
-const compute = createProcessCompute({ stateDir: job.stateDir });
+const compute = createProcessCompute({ stateDir: job.stateDir, anyCommand: true });
 const pod = await compute.createPod(job.request, job.registration);
 if (job.deletion !== undefined) {
   const { onceThereIs, gracePeriodSeconds } = job.deletion;

@@ -29,6 +29,7 @@ export async function processSettings(more: Record<string, string> = {}): Promis
   stateDirs.add(stateDir);
   return {
     HOLDFAST_COMPUTE: 'process',
+    HOLDFAST_ANY_COMMAND: 'true',
     HOLDFAST_STATE_DIR: stateDir,
     HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
     HOLDFAST_CONNECT_TIMEOUT: '10s',

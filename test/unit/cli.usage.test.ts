@@ -26,6 +26,8 @@ describe('help and usage', () => {
     [['runner', 'list', '--limit', '0'], /--limit: "0"/],
     [['runner', 'list', '--phase', 'Sleeping'], /--phase: "Sleeping" is none of Requested, /],
     [['run', '--attach', 'x', '--org', 'acme'], /--attach takes no other option/],
+    [['pod-policy'], /required option '--service-account/],
+    [['pod-policy', '--service-account', 'worker'], /--service-account: "worker" is not namespace\/name/],
     [['runner', 'get', 'x', '--address', 'http://x'], /--address: "http:\/\/x" is no address/],
   ])('%j is bad usage: status 2, one line', async (args, message) => {
     const { status, stdout, stderr } = await runCli(args);

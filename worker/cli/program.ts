@@ -4,6 +4,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { defined } from '../../core/defined.ts';
 import { CliError, EXIT } from './terminal/exit.ts';
 import { Output, type Terminal } from './terminal/output.ts';
+import type { PodPolicyOptions } from './podPolicy.ts';
 import { addRunnerCommands } from './runner/runnerCommands.ts';
 import { addSetCommands } from './set/setCommands.ts';
 
@@ -91,6 +92,14 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
     .description('check settings, Temporal, its search attributes, the compute and its permissions; say how to mend what is wrong')
     .addHelpText('after', '\nRun it where the worker runs, with the same environment. Exit status 0: runners can work; 1: they cannot; 2: the settings are wrong.')
     .action(async () => exit(await (await import('./doctor.ts')).doctor(output, environment(program, terminal))));
+
+  program
+    .command('pod-policy')
+    .description("print the worker's pod policy as a ValidatingAdmissionPolicy, for kubectl apply: the API server then holds the worker to it")
+    .requiredOption('--service-account <namespace/name>', "the worker's service account")
+    .option('--name <name>', 'name of the policy and of its binding', 'holdfast-pods')
+    .addHelpText('after', '\nRun it with the environment of the worker: HOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images are what it reads. See docs/security.md.')
+    .action(async (options: PodPolicyOptions) => (await import('./podPolicy.ts')).podPolicy(output, environment(program, terminal), options));
 
   program.command('demo').description('show everything on this machine, with a simulated CI server; its own options: holdfast demo --help').allowUnknownOption().allowExcessArguments();
   return program;

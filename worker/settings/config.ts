@@ -6,8 +6,9 @@ import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from './runnerImage.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
-import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
-import { readTimeouts } from './timeoutSettings.ts';
+import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
+import { RESTRICTED, podPolicySchema, type PodPolicy } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { readDocument } from './settingDocument.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -27,8 +28,9 @@ export interface HoldfastConfig {
         readonly image: string;
         readonly command: readonly string[] | undefined;
         readonly supervisorImage: string | undefined;
+        readonly policy: PodPolicy;
       }
-    | { readonly kind: 'process'; readonly stateDir: string; readonly command: readonly string[] | undefined };
+    | { readonly kind: 'process'; readonly stateDir: string; readonly command: readonly string[] | undefined; readonly anyCommand: boolean };
   readonly credentials: Credentials;
   readonly timeouts: TimeoutPolicy;
   /** Where the last lines go of a runner that did not succeed: the worker's own log, or a folder. `undefined`: no log is kept. */
@@ -72,15 +74,16 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
 
   const parsed = settings.safeParse(set);
   for (const issue of parsed.error?.issues ?? []) problems.push({ setting: issue.path.join('.'), message: issue.message });
-  problems.push(...contradictions(set, parsed.data));
+  const policy = readPodPolicy(set, problems);
+  problems.push(...contradictions(set, parsed.data, policy));
   const temporal = attempt('TEMPORAL_*', () => loadTemporalConfig(set));
   const secrets = attempt('HOLDFAST_WEBHOOK_SECRET_FILE', () => webhookSecrets(set));
   const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems);
-  const timeouts = readTimeouts(set, problems);
+  const timeouts = readDocument(set, { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' }, timeoutPolicySchema, problems) ?? {};
   const warnings = unknownSettings(set);
   // What is missing may be there under a misspelt name.
   if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError([...problems, ...warnings]);
-  return assemble(parsed.data, { temporal, secrets, credentials, timeouts, warnings, set });
+  return assemble(parsed.data, { temporal, secrets, credentials, timeouts, policy, warnings, set });
 }
 
 interface Read {
@@ -88,6 +91,7 @@ interface Read {
   readonly secrets: (() => readonly string[]) | undefined;
   readonly credentials: Credentials;
   readonly timeouts: TimeoutPolicy;
+  readonly policy: PodPolicy;
   readonly warnings: readonly ConfigProblem[];
   readonly set: Env;
 }
@@ -108,8 +112,9 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
             image: s.HOLDFAST_RUNNER_IMAGE,
             command: s.HOLDFAST_RUNNER_COMMAND ?? (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
+            policy: read.policy,
           }
-        : { kind: 'process', stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set), command: s.HOLDFAST_RUNNER_COMMAND },
+        : { kind: 'process', stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set), command: s.HOLDFAST_RUNNER_COMMAND, anyCommand: s.HOLDFAST_ANY_COMMAND === 'true' },
     credentials: read.credentials,
     timeouts: read.timeouts,
     podLogs: s.HOLDFAST_POD_LOGS === 'off' ? undefined : { to: s.HOLDFAST_POD_LOGS === 'log' ? 'log' : { folder: s.HOLDFAST_POD_LOGS }, maxBytes: s.HOLDFAST_POD_LOG_BYTES },
@@ -132,8 +137,13 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
   };
 }
 
+/** @param problems - gets an entry for everything that is wrong */
+export function readPodPolicy(set: Env, problems: ConfigProblem[]): PodPolicy {
+  return readDocument(set, { file: 'HOLDFAST_POD_POLICY_FILE' }, podPolicySchema, problems) ?? RESTRICTED;
+}
+
 /** Settings that are right each by itself and wrong together. */
-function contradictions(set: Env, parsed: Settings | undefined): ConfigProblem[] {
+function contradictions(set: Env, parsed: Settings | undefined, policy: PodPolicy): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const either: [SettingName, SettingName][] = [
     ['HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE'],
@@ -147,6 +157,9 @@ function contradictions(set: Env, parsed: Settings | undefined): ConfigProblem[]
   const versioning: [SettingName, SettingName] = ['TEMPORAL_DEPLOYMENT_NAME', 'TEMPORAL_WORKER_BUILD_ID'];
   for (const [one, other] of [versioning, versioning.toReversed() as typeof versioning]) {
     if (set[one] !== undefined && set[other] === undefined) problems.push({ setting: other, message: `is missing while ${one} is set: set both, or neither` });
+  }
+  if (parsed?.HOLDFAST_ALL_NAMESPACES === 'true' && policy.namespaces.length === 0) {
+    problems.push({ setting: 'HOLDFAST_ALL_NAMESPACES', message: 'needs to know which: list them as "namespaces" in the file of HOLDFAST_POD_POLICY_FILE, for example ["ci-*"]' });
   }
   if (parsed && !/^(log|off|\/.+)$/.test(parsed.HOLDFAST_POD_LOGS)) {
     problems.push({ setting: 'HOLDFAST_POD_LOGS', message: 'is neither log nor off nor an absolute path: write for example /var/log/holdfast' });

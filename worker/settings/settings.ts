@@ -14,7 +14,8 @@ export const settings = z.object({
 
   // -------------------------------------------------------------------------------------------- compute: kubernetes
   HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the context\'s (in a cluster: the worker\'s own), else `default`.'),
-  HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false').prefault('false').describe('`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole).'),
+  HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false').prefault('false').describe('`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole), and `namespaces` in its pod policy says which.'),
+  HOLDFAST_POD_POLICY_FILE: text.optional().describe('What runners\' pods may be, whoever starts them: a YAML or JSON file, see docs/security.md. Without it: no service account, Secret, claim or part of the node.'),
   HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: `KUBECONFIG`, else the pod\'s service account, else `~/.kube/config`.'),
   HOLDFAST_KUBE_CONTEXT: text.optional().describe('Context of the kubeconfig. Default: its current one.'),
   HOLDFAST_RUNNER_IMAGE: text.prefault(RUNNER_IMAGE).describe('Image of the runner container where the runner names none.'),
@@ -28,6 +29,7 @@ export const settings = z.object({
 
   // ----------------------------------------------------------------------------------------------- compute: process
   HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image\'s own, for the default image a script that registers where need be and runs `/home/runner/run.sh`.'),
+  HOLDFAST_ANY_COMMAND: oneOf('true', 'false').prefault('false').describe('`true`: runners may bring a command, arguments and variables of their own, so that whoever may start a workflow runs what they like as the worker\'s user. For machines that are theirs.'),
   HOLDFAST_STATE_DIR: text.optional().describe('Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`, and in it `processes`.'),
 
   // ------------------------------------------------------------------------------------------- CI server credentials

@@ -1,7 +1,8 @@
 /** Runners as pods: what the port asks for, put together from the parts beside this file. */
-import type { KubeConfig, V1Node, V1PersistentVolumeClaim, V1Secret } from '@kubernetes/client-node';
+import type { KubeConfig, V1Node, V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
+import type { PodRequest } from '../../../core/domain/pod.ts';
 import { podName } from '../naming.ts';
-import type { Compute, Logger } from '../../ports.ts';
+import { ComputeError, type Compute, type Logger } from '../../ports.ts';
 import { ApiObjects } from './apiObjects.ts';
 import { ApiServer, type ApiServerOptions } from './apiServer.ts';
 import { AskedDeletions } from './askedDeletions.ts';
@@ -13,6 +14,8 @@ import { belongsTo, isLabelValue, ownSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
 import { podLogTail } from './podLogTail.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
+import { RESTRICTED, type PodPolicy } from './policy/podPolicy.ts';
+import { judgedPod, ownImages, policyFaults } from './policy/policyFaults.ts';
 import { registrationOf, registrationSecret } from './registrationSecret.ts';
 import { claimOf, persistentVolumeClaim, writerAnnotation, writersOf } from './volumeClaims.ts';
 
@@ -26,6 +29,8 @@ export interface KubernetesComputeOptions extends ApiServerOptions {
   readonly installation: string;
   /** Laid under every request. */
   readonly pod?: PodDefaults;
+  /** What a request's pod may be. @default {@link RESTRICTED} */
+  readonly policy?: PodPolicy;
   readonly logger: Logger;
   /** A watch that is silent for so long counts as dead, in ms. @default 30000 */
   readonly quietMs?: number;
@@ -42,7 +47,7 @@ export interface KubernetesCompute extends Compute {
 
 /** @throws Error when `installation` is no label value */
 export function createKubernetesCompute(options: KubernetesComputeOptions): KubernetesCompute {
-  const { installation, logger, kubeConfig, pod: defaults = {}, quietMs, minBackoffMs } = options;
+  const { installation, logger, kubeConfig, pod: defaults = {}, policy = RESTRICTED, quietMs, minBackoffMs } = options;
   if (!isLabelValue(installation)) throw new Error(`The installation's name "${installation}" is no label value: use letters, digits, "-", "_" and "."`);
   const api = new ApiServer(kubeConfig, options);
   const home = namespaceOf(kubeConfig, options.namespace);
@@ -50,6 +55,8 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const objects = new ApiObjects(api, { home, all });
   const pods = new LivePods(api, objects, { labelSelector: ownSelector(installation), logger, quietMs, minBackoffMs });
   const asked = new AskedDeletions();
+  const own = { images: ownImages(defaults), namespace: home };
+  const judge = (pod: V1Pod, request: PodRequest): string[] => policyFaults(judgedPod(pod, request, home), policy, own);
   let cluster: string | undefined;
 
   return {
@@ -62,7 +69,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       return { compute: 'kubernetes', cluster, installation, namespace: home, ...(all ? { allNamespaces: true } : {}) };
     },
 
-    faults: (request) => [...objects.namespaceFaults(request.namespace), ...podFaults(request, defaults, installation)],
+    faults: (request) => [...objects.namespaceFaults(request.namespace), ...podFaults(request, defaults, installation, judge)],
 
     async readRegistrationSecret(identity, namespace) {
       const secret = await objects.get<V1Secret>('secrets', namespace, podName(identity));
@@ -82,6 +89,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       const { identity, namespace, volumeClaims = [] } = request;
       const secret = registration && { secretName: podName(identity), keys: Object.keys(registration.env) };
       const pod = podSpec(request, defaults, installation, secret);
+      // Once more: who can write to the Temporal namespace need not come by way of the admission.
+      const [fault] = judge(pod, request);
+      if (fault !== undefined) throw new ComputeError('invalid', fault);
       for (const wanted of volumeClaims) {
         const claim = persistentVolumeClaim(identity, wanted, installation);
         if (claim !== undefined) await objects.createOrGet('persistentvolumeclaims', namespace, claim, { ...identity, attempt: 0 });

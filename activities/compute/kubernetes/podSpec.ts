@@ -67,11 +67,11 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
   };
 }
 
-/** Everything that would keep a request from ever being a pod: what {@link podSpec} throws. */
-export function podFaults(request: Omit<PodRequest, 'identity'>, defaults: PodDefaults, installation: string): string[] {
+/** Everything that would keep a request from ever being a pod: what {@link podSpec} throws, and what `judge` says of the pod. */
+export function podFaults(asked: Omit<PodRequest, 'identity'>, defaults: PodDefaults, installation: string, judge: (pod: V1Pod, request: PodRequest) => string[]): string[] {
+  const request = { ...asked, identity: { workflowId: '', firstRunId: '', attempt: 1 } };
   try {
-    podSpec({ ...request, identity: { workflowId: '', firstRunId: '', attempt: 1 } }, defaults, installation, undefined);
-    return [];
+    return judge(podSpec(request, defaults, installation, undefined), request);
   } catch (error) {
     if (error instanceof ComputeError) return [error.message];
     throw error;

@@ -22,6 +22,11 @@ export interface ProcessComputeOptions {
   readonly installation?: string;
   /** The runner's command when a request names none (HOLDFAST_RUNNER_COMMAND). @default none: such a request is invalid */
   readonly command?: readonly string[];
+  /**
+   * Requests may bring a command, arguments and variables of their own: whoever may start a workflow then runs what they like as this process'
+   * user. @default false
+   */
+  readonly anyCommand?: boolean;
   /** Between two complete looks of a watch, in ms: how late a killed wrapper is noticed at worst. @default 2000 */
   readonly rescanMs?: number;
   /** Warnings of the watch, and of pods that were lost; a pino logger fits. @default none */
@@ -35,7 +40,7 @@ export interface ProcessComputeOptions {
  * `KillMode=process`.)
  */
 export function createProcessCompute(options: ProcessComputeOptions = {}): Compute {
-  const { stateDir = defaultStateDir(), installation = 'holdfast', rescanMs = 2_000, logger } = options;
+  const { stateDir = defaultStateDir(), installation = 'holdfast', rescanMs = 2_000, anyCommand = false, logger } = options;
   const folders = stateFolders(stateDir);
   const registrationFile = (identity: RunnerIdentity): string => join(folders.registrations, `${podName(identity)}.json`);
   const observe: ObservePods = async (names) =>
@@ -53,7 +58,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         return { compute: 'process', cluster, installation };
       }),
 
-    faults: (request) => processFaults(request, options.command),
+    faults: (request) => processFaults(request, options.command, anyCommand),
 
     readRegistrationSecret: (identity) => guard('read the registration of', podName(identity), () => readJson<Registration>(registrationFile(identity))),
 
@@ -73,7 +78,12 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
       }),
 
     createPod: (request, registration) =>
-      guard('start', podName(request.identity), async () => viewOfRecord(await startPod(folders, observe, request, runnerCommand(request, options.command), registration))),
+      guard('start', podName(request.identity), async () => {
+        // Once more: who can write to the Temporal namespace need not come by way of the admission.
+        const [fault] = processFaults(request, options.command, anyCommand);
+        if (fault !== undefined) throw new ComputeError('invalid', fault);
+        return viewOfRecord(await startPod(folders, observe, request, runnerCommand(request, options.command), registration));
+      }),
 
     observe: ({ name, uid }) =>
       guard('look at', name, async () => {

@@ -17,8 +17,12 @@ export function runnerCommand(request: Pick<PodRequest, 'command' | 'args'>, byD
 }
 
 /** Everything that keeps a request from ever being a process, each with the fix. */
-export function processFaults(request: Omit<PodRequest, 'identity'>, byDefault: readonly string[] | undefined): string[] {
+export function processFaults(request: Omit<PodRequest, 'identity'>, byDefault: readonly string[] | undefined, anyCommand: boolean): string[] {
   const { supervision } = request;
+  const brought = (['command', 'args', 'env'] as const).filter((field) => request[field] !== undefined && Object.keys(request[field]).length > 0);
+  if (brought.length > 0 && !anyCommand) {
+    return [`${brought.join(', ')}: this worker runs its own command only, on the machine itself; leave it out, or set HOLDFAST_ANY_COMMAND=true on the worker if whoever may start a workflow may run anything here`];
+  }
   if (supervision?.mode === 'inject' || supervision?.mode === 'image') return ['supervisor: processes run without it; leave it out, or run on Kubernetes'];
   if (supervision !== undefined && supervision.onTerm !== 'stop') return [`onTerm: "${supervision.onTerm}" needs the supervisor, and processes run without it; leave it out, or run on Kubernetes`];
   try {

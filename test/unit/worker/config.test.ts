@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { ConfigError } from '../../../worker/settings/configError.ts';
+import { RESTRICTED } from '../../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { loadConfig } from '../../../worker/settings/config.ts';
 
 const GOOD = { HOLDFAST_GITHUB_TOKEN: 'ghp_secret' };
@@ -41,6 +42,7 @@ describe('configuration', () => {
         image: 'ghcr.io/actions/actions-runner:2.338.0',
         command: ['/bin/bash', '-c', expect.stringMatching(/exec \.\/run\.sh$/)],
         supervisorImage: undefined,
+        policy: RESTRICTED,
       },
       timeouts: {},
       podLogs: { to: 'log', maxBytes: 65_536 },
@@ -116,6 +118,7 @@ describe('configuration', () => {
       kind: 'process',
       stateDir: '/s',
       command: expected,
+      anyCommand: false,
     });
   });
 

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
-import { readTimeouts } from '../../../worker/settings/timeoutSettings.ts';
+import { timeoutPolicySchema } from '../../../core/input/timeoutPolicy.ts';
+import { readDocument } from '../../../worker/settings/settingDocument.ts';
 import type { ConfigProblem } from '../../../worker/settings/configError.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hf-timeouts-'));
@@ -15,7 +16,7 @@ const file = (text: string): string => {
 
 function read(set: Record<string, string>): { policy: object; problems: string[] } {
   const problems: ConfigProblem[] = [];
-  return { policy: readTimeouts(set, problems), problems: problems.map(({ setting, message }) => `${setting}: ${message}`) };
+  return { policy: readDocument(set, { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' }, timeoutPolicySchema, problems) ?? {}, problems: problems.map(({ setting, message }) => `${setting}: ${message}`) };
 }
 
 const POLICY = {

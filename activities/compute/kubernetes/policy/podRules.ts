@@ -1,0 +1,209 @@
+/**
+ * The rules of a pod policy, each said twice side by side: as our own check, which names the field and the fix before anything is made, and in
+ * CEL, for the API server, which holds a worker to it that is not itself any more. test/integration/kubernetes.policy has both judge the same pods.
+ */
+import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
+import { quantityToScalar } from '@kubernetes/client-node/dist/util.js';
+import { covered, patternSource } from './patterns.ts';
+import type { OwnParts, PodPolicy } from './podPolicy.ts';
+
+/** The pod that is judged, without fields that are `null`, and what is its own. */
+export interface JudgedPod {
+  readonly spec: V1PodSpec;
+  readonly namespace: string;
+  /** The Secret of its registration is called as it is itself. */
+  readonly name: string;
+  /** Claims that are made for it alone. */
+  readonly claims: readonly string[];
+}
+
+interface Rule {
+  /** The policy's field that gives leave. */
+  readonly field: keyof PodPolicy;
+  /** What is refused, each with its path in the pod; empty when the pod is as it may be. */
+  readonly refused: (pod: JudgedPod, policy: PodPolicy, own: OwnParts) => string[];
+  /** The same in CEL: true where nothing is refused. */
+  readonly cel: (policy: PodPolicy, own: OwnParts) => string;
+}
+
+type Refusal = string | undefined | false;
+
+const said = (refusals: readonly Refusal[]): string[] => refusals.filter((each) => typeof each === 'string');
+
+function ofContainers({ spec }: JudgedPod, judge: (container: V1Container, path: string) => readonly Refusal[]): string[] {
+  const lists = { initContainers: spec.initContainers, containers: spec.containers };
+  return Object.entries(lists).flatMap(([list, containers = []]) => containers.flatMap((container, index) => said(judge(container, `${list}[${index}]`))));
+}
+
+function ofVolumes({ spec }: JudgedPod, judge: (volume: V1Volume, path: string) => readonly Refusal[]): string[] {
+  return (spec.volumes ?? []).flatMap((volume, index) => said(judge(volume, `volumes[${index}]`)));
+}
+
+/** Of something that may be absent. */
+const all = (list: string, item: string, condition: string): string => `(!has(${list}) || ${list}.all(${item}, ${condition}))`;
+const everyContainer = (condition: string): string => ['initContainers', 'containers'].map((list) => all(`object.spec.${list}`, 'c', condition)).join(' && ');
+const everyVolume = (condition: string): string => all('object.spec.volumes', 'v', condition);
+/** What `matches` takes: a string of CEL is escaped as one of JSON is. */
+const isCovered = (value: string, patterns: readonly string[]): string => (patterns.length === 0 ? 'false' : `${value}.matches(${JSON.stringify(`(?s)${patternSource(patterns)}`)})`);
+const list = (values: readonly string[]): string => JSON.stringify(values);
+
+/** Those that Holdfast itself uses, and one that has a rule of its own. */
+const OWN_KINDS = ['downwardAPI', 'emptyDir', 'hostPath', 'persistentVolumeClaim'];
+
+/** By their names in lists of what may be shared. */
+const HOST = { network: 'hostNetwork', pid: 'hostPID', ipc: 'hostIPC' } as const;
+
+export const POD_RULES: readonly Rule[] = [
+  {
+    field: 'images',
+    refused: (pod, { images }, own) => ofContainers(pod, ({ image = '' }, path) => [!covered([...images, ...own.images], image) && `${path}.image: "${image}"`]),
+    cel: ({ images }, own) => everyContainer(isCovered('c.image', [...images, ...own.images])),
+  },
+  {
+    field: 'namespaces',
+    refused: ({ namespace }, { namespaces }, own) => said([!covered([own.namespace, ...namespaces], namespace) && `namespace: "${namespace}"`]),
+    cel: ({ namespaces }, own) => isCovered('request.namespace', [own.namespace, ...namespaces]),
+  },
+  {
+    field: 'serviceAccounts',
+    refused: (pod, { serviceAccounts }) => {
+      const { serviceAccountName: name = pod.spec.serviceAccount ?? 'default', automountServiceAccountToken: token } = pod.spec;
+      if (covered(serviceAccounts, name)) return [];
+      return [
+        ...said([name !== 'default' && `serviceAccountName: "${name}"`, token !== false && 'automountServiceAccountToken: its token']),
+        ...ofVolumes(pod, ({ projected }, path) => [projected?.sources?.some(({ serviceAccountToken }) => serviceAccountToken !== undefined) === true && `${path}.projected: a token of the service account "${name}"`]),
+      ];
+    },
+    // The API server fills the name in before it judges.
+    cel: ({ serviceAccounts }) => {
+      const projected = `(!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.serviceAccountToken)))`;
+      const none = `(object.spec.serviceAccountName == "default" && has(object.spec.automountServiceAccountToken) && !object.spec.automountServiceAccountToken && ${everyVolume(projected)})`;
+      return `has(object.spec.serviceAccountName) && (${isCovered('object.spec.serviceAccountName', serviceAccounts)} || ${none})`;
+    },
+  },
+  {
+    field: 'secrets',
+    refused: (pod, { secrets }) => {
+      const allowed = (name: string | undefined): boolean => name === undefined || covered(secrets, name);
+      return [
+        ...ofContainers(pod, ({ env = [], envFrom = [] }, path) => [
+          ...env.map(({ valueFrom }, i) => valueFrom?.secretKeyRef?.name !== pod.name && !allowed(valueFrom?.secretKeyRef?.name) && `${path}.env[${i}]: the Secret "${valueFrom?.secretKeyRef?.name}"`),
+          ...envFrom.map(({ secretRef }, i) => !allowed(secretRef?.name) && `${path}.envFrom[${i}]: the Secret "${secretRef?.name}"`),
+        ]),
+        ...ofVolumes(pod, ({ secret, projected }, path) => [
+          secret !== undefined && !allowed(secret.secretName ?? '') && `${path}.secret: the Secret "${secret.secretName}"`,
+          ...(projected?.sources ?? []).map(({ secret: source }) => !allowed(source?.name) && `${path}.projected: the Secret "${source?.name}"`),
+        ]),
+        ...said((pod.spec.imagePullSecrets ?? []).map(({ name = '' }, i) => !allowed(name) && `imagePullSecrets[${i}]: the Secret "${name}"`)),
+      ];
+    },
+    cel: ({ secrets }) => {
+      const has = (name: string): string => isCovered(name, secrets);
+      const env = all('c.env', 'e', `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${has('e.valueFrom.secretKeyRef.name')}`);
+      const envFrom = all('c.envFrom', 'e', `!has(e.secretRef) || ${has('e.secretRef.name')}`);
+      const projected = `!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.secret) || ${has('s.secret.name')})`;
+      const volumes = everyVolume(`(!has(v.secret) || (has(v.secret.secretName) && ${has('v.secret.secretName')})) && (${projected})`);
+      return `${everyContainer(`${env} && ${envFrom}`)} && ${volumes} && ${all('object.spec.imagePullSecrets', 's', has('s.name'))}`;
+    },
+  },
+  {
+    field: 'claims',
+    refused: (pod, { claims }) =>
+      ofVolumes(pod, ({ persistentVolumeClaim: claim }, path) => [claim !== undefined && !pod.claims.includes(claim.claimName) && !covered(claims, claim.claimName) && `${path}.persistentVolumeClaim: the claim "${claim.claimName}"`]),
+    // A life's own claims are known by their names only (activities/compute/naming.ts).
+    cel: ({ claims }) => everyVolume(`!has(v.persistentVolumeClaim) || v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', claims)}`),
+  },
+  {
+    field: 'volumes',
+    refused: (pod, { volumes }) => ofVolumes(pod, (volume, path) => [kindsOf(volume).some((kind) => !OWN_KINDS.includes(kind) && !volumes.includes(kind)) && `${path}: a volume of the kind ${kindsOf(volume).join()}`]),
+    cel: ({ volumes }) => everyVolume([...OWN_KINDS, ...volumes].map((kind) => `has(v.${kind})`).join(' || ')),
+  },
+  {
+    field: 'hostPaths',
+    refused: (pod, { hostPaths }) => ofVolumes(pod, ({ hostPath }, path) => [hostPath !== undefined && !isUnder(hostPaths, hostPath.path) && `${path}.hostPath: the node's "${hostPath.path}"`]),
+    cel: ({ hostPaths }) => everyVolume(`!has(v.hostPath) || ${list(hostPaths.map(trimmed))}.exists(p, v.hostPath.path == p || v.hostPath.path.startsWith(p + "/"))`),
+  },
+  {
+    field: 'host',
+    refused: (pod, { host }) => [
+      ...said(Object.entries(HOST).map(([name, field]) => pod.spec[field] === true && !host.includes(name as keyof typeof HOST) && `${field}: the node's ${name}`)),
+      ...(host.includes('network') ? [] : ofContainers(pod, ({ ports = [] }, path) => ports.map(({ hostPort }, i) => hostPort !== undefined && hostPort !== 0 && `${path}.ports[${i}].hostPort: a port of the node`))),
+    ],
+    cel: ({ host }) =>
+      [
+        ...Object.entries(HOST).map(([name, field]) => (host.includes(name as keyof typeof HOST) ? 'true' : `(!has(object.spec.${field}) || !object.spec.${field})`)),
+        host.includes('network') ? 'true' : everyContainer(all('c.ports', 'p', '!has(p.hostPort) || p.hostPort == 0')),
+      ].join(' && '),
+  },
+  {
+    field: 'privileged',
+    refused: (pod, { privileged }) => {
+      if (privileged) return [];
+      const { securityContext: ofPod = {} } = pod.spec;
+      return [
+        ...said([(ofPod.sysctls?.length ?? 0) > 0 && 'securityContext.sysctls: settings of the node', ...profiles(ofPod, 'securityContext')]),
+        ...ofContainers(pod, ({ securityContext: own = {} }, path) => [
+          own.privileged === true && `${path}.securityContext.privileged: a privileged container`,
+          own.procMount !== undefined && own.procMount !== 'Default' && `${path}.securityContext.procMount: "${own.procMount}"`,
+          ...profiles(own, `${path}.securityContext`),
+        ]),
+      ];
+    },
+    cel: ({ privileged }) => {
+      if (privileged) return 'true';
+      const confined = (context: string): string =>
+        `(!has(${context}.seccompProfile) || ${context}.seccompProfile.type != "Unconfined") && (!has(${context}.appArmorProfile) || ${context}.appArmorProfile.type != "Unconfined") && (!has(${context}.windowsOptions) || !has(${context}.windowsOptions.hostProcess) || !${context}.windowsOptions.hostProcess)`;
+      const own = 'c.securityContext';
+      const ofPod = 'object.spec.securityContext';
+      const container = `!has(${own}) || ((!has(${own}.privileged) || !${own}.privileged) && (!has(${own}.procMount) || ${own}.procMount == "Default") && ${confined(own)})`;
+      return `${everyContainer(container)} && (!has(${ofPod}) || ((!has(${ofPod}.sysctls) || size(${ofPod}.sysctls) == 0) && ${confined(ofPod)}))`;
+    },
+  },
+  {
+    field: 'capabilities',
+    refused: (pod, { capabilities }) =>
+      ofContainers(pod, ({ securityContext }, path) => (securityContext?.capabilities?.add ?? []).map((name) => !covered(capabilities, name) && `${path}.securityContext.capabilities: ${name}`)),
+    cel: ({ capabilities }) =>
+      everyContainer(`!has(c.securityContext) || !has(c.securityContext.capabilities) || ${all('c.securityContext.capabilities.add', 'a', isCovered('a', capabilities))}`),
+  },
+  {
+    field: 'runtimeClasses',
+    refused: ({ spec }, { runtimeClasses }) => said([spec.runtimeClassName !== undefined && !covered(runtimeClasses, spec.runtimeClassName) && `runtimeClassName: "${spec.runtimeClassName}"`]),
+    cel: ({ runtimeClasses }) => `!has(object.spec.runtimeClassName) || ${isCovered('object.spec.runtimeClassName', runtimeClasses)}`,
+  },
+  {
+    field: 'resources',
+    refused: (pod, { resources }) =>
+      ofContainers(pod, ({ resources: own }, path) =>
+        ceilings(resources).map(([name, most]) => {
+          const limit = own?.limits?.[name];
+          if (limit === undefined) return `${path}.resources.limits.${name}: none, where at most ${most} is allowed`;
+          return Number(quantityToScalar(limit)) > Number(quantityToScalar(most)) && `${path}.resources.limits.${name}: ${limit}, where at most ${most} is allowed`;
+        }),
+      ),
+    cel: ({ resources }) => {
+      const within = ceilings(resources).map(([name, most]) => `"${name}" in c.resources.limits && !quantity(c.resources.limits["${name}"]).isGreaterThan(quantity("${most}"))`);
+      return within.length === 0 ? 'true' : everyContainer(`has(c.resources) && has(c.resources.limits) && ${within.join(' && ')}`);
+    },
+  },
+];
+
+function ceilings(resources: PodPolicy['resources']): [string, string][] {
+  return Object.entries(resources).flatMap(([name, most]) => (most === undefined ? [] : [[name, most]]));
+}
+
+function profiles({ seccompProfile, appArmorProfile, windowsOptions }: Pick<NonNullable<V1Container['securityContext']>, 'seccompProfile' | 'appArmorProfile' | 'windowsOptions'>, path: string): Refusal[] {
+  return [
+    seccompProfile?.type === 'Unconfined' && `${path}.seccompProfile: Unconfined`,
+    appArmorProfile?.type === 'Unconfined' && `${path}.appArmorProfile: Unconfined`,
+    windowsOptions?.hostProcess === true && `${path}.windowsOptions.hostProcess: a process of the node`,
+  ];
+}
+
+/** One, if the API server is to take it. Without any it is an emptyDir. */
+const kindsOf = (volume: V1Volume): string[] => {
+  const kinds = Object.keys(volume).filter((field) => field !== 'name');
+  return kinds.length === 0 ? ['emptyDir'] : kinds;
+};
+const trimmed = (path: string): string => path.replace(/\/+$/, '');
+const isUnder = (folders: readonly string[], path: string): boolean => folders.map(trimmed).some((folder) => path === folder || path.startsWith(`${folder}/`));

@@ -1,0 +1,37 @@
+/** A pod before its policy, for admission and creation. Pure. */
+import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
+import type { PodRequest } from '../../../../core/domain/pod.ts';
+import type { PodDefaults } from '../podSpec.ts';
+import { claimOf } from '../volumeClaims.ts';
+import type { OwnParts, PodPolicy } from './podPolicy.ts';
+import { POD_RULES, type JudgedPod } from './podRules.ts';
+
+/** What of a pod the policy does not allow, one sentence each, with the rule and the fix; empty for a pod that may be. */
+export function policyFaults(pod: JudgedPod, policy: PodPolicy, own: OwnParts): string[] {
+  try {
+    return refusals(pod, policy, own);
+  } catch (error) {
+    // A starter's template is anybody's text: what cannot be judged is not allowed.
+    if (error instanceof TypeError) return [`pod: a part of it does not have the shape of Kubernetes' PodSpec, and cannot be judged by the worker's pod policy (${error.message}); look for a list that is none, or an object that is none`];
+    throw error;
+  }
+}
+
+function refusals(pod: JudgedPod, policy: PodPolicy, own: OwnParts): string[] {
+  return POD_RULES.flatMap((rule) =>
+    rule.refused(pod, policy, own).map((what) => `${what} is not allowed by "${rule.field}" of the worker's pod policy; leave it out, or have it allowed there (HOLDFAST_POD_POLICY_FILE)`),
+  );
+}
+
+/** @param home - the worker's namespace */
+export function judgedPod({ metadata, spec }: V1Pod, { identity, namespace, volumeClaims = [] }: PodRequest, home: string): JudgedPod {
+  const claims = volumeClaims.filter(({ claim }) => claim === undefined).map((claim) => claimOf(identity, claim));
+  const present = JSON.parse(JSON.stringify(spec), (_field, value: unknown) => (value === null ? undefined : value)) as V1PodSpec;
+  return { spec: present, namespace: namespace ?? home, name: metadata?.name ?? '', claims };
+}
+
+/** The images that the worker's settings name. */
+export function ownImages({ image, template, supervisor }: PodDefaults): string[] {
+  const { containers = [], initContainers = [] } = (template?.spec ?? {}) as Partial<V1PodSpec>;
+  return [image, supervisor?.image, ...[...containers, ...initContainers].map((container) => container.image)].filter((name) => name !== undefined);
+}

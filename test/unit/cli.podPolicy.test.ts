@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import { runCli } from '../support/cli.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'hf-policy-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const ARGS = ['pod-policy', '--service-account', 'holdfast/worker'];
+
+test('prints two objects, for the worker of that service account and its settings', async () => {
+  const file = join(folder, 'policy.yaml');
+  writeFileSync(file, 'images: ["ghcr.io/acme/*"]\nnamespaces: ["ci-*"]\n');
+  const { status, stdout } = await runCli([...ARGS, '--name', 'mine'], { HOLDFAST_POD_POLICY_FILE: file, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', HOLDFAST_KUBERNETES_NAMESPACE: 'runners' });
+  expect(status).toBe(0);
+  const [policy, binding] = parseAllDocuments(stdout).map((document) => document.toJS() as { kind: string; metadata: object; spec: { matchConditions: { expression: string }[]; validations: { expression: string }[] } });
+  expect([policy, binding]).toMatchObject([
+    { kind: 'ValidatingAdmissionPolicy', metadata: { name: 'mine' } },
+    { kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: 'mine' }, spec: { policyName: 'mine' } },
+  ]);
+  expect(policy?.spec.matchConditions[0]?.expression).toContain('"system:serviceaccount:holdfast:worker"');
+  const rules = policy?.spec.validations.map(({ expression }) => expression).join('\n');
+  expect(rules).toMatch(/ghcr\\\\\.io\/acme\/\.\*\|.*sup:1/);
+  expect(rules).toContain('runners|ci-.*');
+});
+
+test('a policy file that is wrong: each field, status 2', async () => {
+  const file = join(folder, 'wrong.yaml');
+  writeFileSync(file, 'imagse: []\nhost: [all]\n');
+  const { status, stdout, stderr } = await runCli(ARGS, { HOLDFAST_POD_POLICY_FILE: file });
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toMatch(/HOLDFAST_POD_POLICY_FILE: imagse is not a known field/);
+  expect(stderr).toMatch(/HOLDFAST_POD_POLICY_FILE: host\.0 /);
+});

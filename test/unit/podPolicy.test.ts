@@ -1,0 +1,62 @@
+import type { V1PodSpec } from '@kubernetes/client-node';
+import { describe, expect, test } from '@jest/globals';
+import { covered } from '../../activities/compute/kubernetes/policy/patterns.ts';
+import { podPolicySchema, RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { POD_RULES } from '../../activities/compute/kubernetes/policy/podRules.ts';
+import { judgedPod, ownImages, policyFaults } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+import { OWN_CLAIM, OWN_IMAGE, POD, podOf, POLICY_CASES, policyOf } from '../support/policyPods.ts';
+
+const own = { images: [OWN_IMAGE], namespace: 'ci' };
+
+describe('what a pod may be', () => {
+  test.each(POLICY_CASES.map((each) => [each.what, each] as const))('%s', (_what, each) => {
+    const pod = { spec: podOf(each.spec), name: POD, namespace: 'ci', claims: [OWN_CLAIM] };
+    expect(POD_RULES.filter((rule) => rule.refused(pod, policyOf(each), own).length > 0).map(({ field }) => field)).toEqual(each.refusedBy);
+    for (const fault of policyFaults(pod, policyOf(each), own)) expect(fault).toMatch(/^[A-Za-z[\]0-9.]+: .+ is not allowed by "\w+" of the worker's pod policy; leave it out, or have it allowed there \(HOLDFAST_POD_POLICY_FILE\)$/);
+  });
+
+  test('every rule refuses one of them, and every field of the policy has a rule', () => {
+    const refusing = new Set(POLICY_CASES.flatMap(({ refusedBy }) => refusedBy));
+    expect(POD_RULES.map(({ field }) => field).filter((field) => !refusing.has(field))).toEqual(['namespaces', 'runtimeClasses']);
+    expect(POD_RULES.map(({ field }) => field).toSorted()).toEqual(Object.keys(RESTRICTED).toSorted());
+  });
+
+  test('another namespace, another runtime class', () => {
+    const pod = { spec: podOf({ runtimeClassName: 'host' }), name: POD, namespace: 'kube-system', claims: [OWN_CLAIM] };
+    expect(policyFaults(pod, podPolicySchema.parse({ namespaces: ['ci-*'], runtimeClasses: ['gvisor'] }), own).map((fault) => fault.split(' is not')[0])).toEqual(['namespace: "kube-system"', 'runtimeClassName: "host"']);
+    expect(policyFaults({ ...pod, namespace: 'ci-web' }, podPolicySchema.parse({ namespaces: ['ci-*'], runtimeClasses: ['host'] }), own)).toEqual([]);
+  });
+});
+
+test('a template that is no PodSpec is not allowed, and fields that are null are absent', () => {
+  const request = { identity: { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 }, terminationGracePeriodSeconds: 1, labels: {} };
+  const judge = (spec: object): string[] => policyFaults(judgedPod({ metadata: { name: POD }, spec: { ...spec } as V1PodSpec }, request, 'ci'), RESTRICTED, own);
+  const runner = { name: 'runner', image: OWN_IMAGE };
+  expect(judge({ automountServiceAccountToken: false, securityContext: null, volumes: null, containers: [{ ...runner, securityContext: null, env: null, ports: null }] })).toEqual([]);
+  for (const odd of [{ ports: 5 }, { env: 'all' }, { envFrom: {} }, { securityContext: { capabilities: { add: 1 } } }]) {
+    expect(judge({ automountServiceAccountToken: false, containers: [{ ...runner, ...odd }] })).toEqual([expect.stringMatching(/^pod: a part of it does not have the shape/)]);
+  }
+});
+
+test.each([
+  [['a*c'], 'abc', true],
+  [['a*c'], 'abcd', false],
+  [['*'], '', true],
+  [['a.c'], 'abc', false],
+  [['(a|b)[c]'], '(a|b)[c]', true],
+  [['a', 'b'], 'b', true],
+  [['a*'], 'a\nb', true],
+  [[], '', false],
+])('the patterns %j and %j: %s', (patterns, name, is) => expect(covered(patterns, name)).toBe(is));
+
+test('a policy that is wrong names the field and what to write', () => {
+  const { error } = podPolicySchema.safeParse({ imagse: [], host: ['all'], resources: { cpu: 'much' }, hostPaths: ['/a/../b'], capabilities: ['cap_net'] });
+  expect(error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^host\.0: /), expect.stringMatching(/^resources\.cpu: is no quantity/), expect.stringMatching(/^hostPaths\.0: must be an absolute path/), expect.stringMatching(/^capabilities\.0: is no capability/), expect.stringMatching(/imagse/)]),
+  );
+});
+
+test("the images of the worker's settings are its own", () => {
+  const template = { spec: { containers: [{ name: 'dind', image: 'dind:1' }], initContainers: [{ name: 'init', image: 'init:1' }] } };
+  expect(ownImages({ image: 'a', template, supervisor: { image: 's' } })).toEqual(['a', 's', 'dind:1', 'init:1']);
+});

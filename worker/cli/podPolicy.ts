@@ -1,0 +1,35 @@
+/** `holdfast pod-policy`: the worker's pod policy for the API server, as objects to apply. */
+import { stringify } from 'yaml';
+import { admissionPolicy } from '../../activities/compute/kubernetes/policy/admissionPolicy.ts';
+import { ownImages } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+import { defined } from '../../core/defined.ts';
+import { readPodPolicy } from '../settings/config.ts';
+import type { ConfigProblem } from '../settings/configError.ts';
+import { settings } from '../settings/settings.ts';
+import { CliError } from './terminal/exit.ts';
+import type { Output } from './terminal/output.ts';
+
+export interface PodPolicyOptions {
+  /** `namespace/name` of the worker's. */
+  readonly serviceAccount: string;
+  /** Of the two objects. */
+  readonly name: string;
+}
+
+/** All that the policy depends on; a token need not be at hand. */
+const parts = settings.pick({ HOLDFAST_KUBERNETES_NAMESPACE: true, HOLDFAST_RUNNER_IMAGE: true, HOLDFAST_SUPERVISOR_IMAGE: true });
+
+/** @throws CliError `usage` for settings that are wrong, each named */
+export function podPolicy(output: Output, env: Readonly<Record<string, string | undefined>>, { serviceAccount, name }: PodPolicyOptions): void {
+  const [home = '', account, ...more] = serviceAccount.split('/');
+  if (home === '' || account === undefined || account === '' || more.length > 0) throw new CliError('usage', `--service-account: "${serviceAccount}" is not namespace/name: write for example holdfast/holdfast-worker`);
+  const problems: ConfigProblem[] = [];
+  const policy = readPodPolicy(env, problems);
+  const read = parts.safeParse(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value.trim() !== '')));
+  for (const { path, message } of read.error?.issues ?? []) problems.push({ setting: path.join('.'), message });
+  if (!read.success || problems.length > 0) throw new CliError('usage', 'the settings are wrong', { fields: problems.map(({ setting, message }) => ({ field: `${setting}:`, message })) });
+  const { HOLDFAST_KUBERNETES_NAMESPACE: namespace = home, HOLDFAST_RUNNER_IMAGE: image, HOLDFAST_SUPERVISOR_IMAGE: supervisor } = read.data;
+  const images = ownImages({ image, ...defined({ supervisor: supervisor === undefined ? undefined : { image: supervisor } }) });
+  const objects = admissionPolicy(policy, { images, namespace }, { name, serviceAccount });
+  output.result(objects, [objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n').trimEnd()]);
+}

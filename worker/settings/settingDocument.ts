@@ -1,0 +1,37 @@
+/** Settings that are documents: YAML or JSON, inline or in a file, checked by a schema. */
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { z } from 'zod';
+import { toErrors } from '../../core/input/fields.ts';
+import type { ConfigProblem } from './configError.ts';
+
+/** The settings that may hold the document; the first that is set counts. */
+export interface DocumentSettings {
+  readonly inline?: string;
+  readonly file: string;
+}
+
+/**
+ * @param problems - gets an entry for everything that is wrong
+ * @returns `undefined` where neither is set, or where something is wrong
+ */
+export function readDocument<Schema extends z.ZodType>(set: Readonly<Record<string, string | undefined>>, settings: DocumentSettings, schema: Schema, problems: ConfigProblem[]): z.output<Schema> | undefined {
+  const inline = settings.inline === undefined ? undefined : set[settings.inline];
+  const file = set[settings.file];
+  const setting = inline === undefined ? settings.file : (settings.inline ?? '');
+  if (inline === undefined && file === undefined) return undefined;
+  let value: unknown;
+  try {
+    // JSON is YAML.
+    value = parse(inline ?? readFileSync(file ?? '', 'utf8'), { prettyErrors: false });
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    const what = inline === undefined ? file : 'it';
+    problems.push({ setting, message: code?.startsWith('E') === true ? `cannot read ${file} (${code}): check the path and its permissions` : `${what} is neither YAML nor JSON: check its syntax` });
+    return undefined;
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  problems.push(...parsed.error.issues.flatMap(toErrors).map(({ field, message }) => ({ setting, message: `${field} ${message}` })));
+  return undefined;
+}
