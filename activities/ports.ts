@@ -3,6 +3,7 @@
  * Adapters implement these; activities depend on nothing else.
  */
 import type { HeldBackAnswers } from './heldBackAnswers.ts';
+import type { OwnedObjects } from './ownedObjects.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { PodStateEvent, VolumeClaim } from '../core/contract/index.ts';
 import type { ServedPlace } from '../core/domain/place.ts';
@@ -45,6 +46,8 @@ export interface CiServer {
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
   find(scope: Scope, runner: { id?: number; name: string }, signal?: AbortSignal): Promise<CiRunner | undefined>;
+  /** All runners of the scope, to the list's end. Lists may be a minute old. @throws CiServerError `unavailable` also where it was cut off */
+  listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]>;
   /**
    * Removes a registration.
    * @returns `removed` (204), or `absent` only when the same credential was seen to list the scope with 200
@@ -170,6 +173,8 @@ export interface Compute {
   tailLog(pod: PodRef, maxBytes: number): Promise<string | undefined>;
   /** All pods owned by this installation. */
   list(): Promise<PodView[]>;
+  /** What the sweep looks at and repairs. Absent: nothing of this compute outlives its lives unseen, and there is no sweep. */
+  readonly owned?: OwnedObjects;
   /** Starts the one shared watch; it survives everything until stopped. */
   watch(listener: PodListener): Promise<{ stop(): Promise<void>; synced(): boolean }>;
 }
