@@ -9,6 +9,7 @@ import type { PodStateEvent, VolumeClaim } from '../core/contract/index.ts';
 import type { ServedPlace } from '../core/domain/place.ts';
 import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
+import type { SeenScope } from '../core/input/sweep.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
 
@@ -29,6 +30,8 @@ export interface Registration {
   readonly runnerName: string;
   /** Known at once with JIT; with a token only after the runner has registered itself. */
   readonly runnerId?: number;
+  /** Where it was made, for whoever finds it after its life: noted by who asked for it, and no part of the CI server's answer. */
+  readonly at?: SeenScope;
   /** Environment of the runner process, secret values included (e.g. ACTIONS_RUNNER_INPUT_JITCONFIG, RUNNER_TOKEN). */
   readonly env: Readonly<Record<string, string>>;
 }

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { RunnerIdentity } from '../../core/domain/pod.ts';
+import { placeName, type Place } from '../../core/domain/place.ts';
 
 /** A pod's name is also its host name and the value of labels: a DNS-1123 label (RFC 1123) of at most 63 characters. */
 const MAX_POD_NAME = 63;
@@ -38,6 +39,14 @@ export function claimName({ workflowId, firstRunId }: Omit<RunnerIdentity, 'atte
   const hash = prefix.slice(-POD_HASH);
   const readable = prefix.slice(0, -POD_HASH - 1).slice(0, MAX_POD_NAME - POD_HASH - name.length - 2).replace(/-+$/, '');
   return `${readable === '' ? 'runner' : readable}-${hash}-${name}`;
+}
+
+/**
+ * A label that tells the registrations of one place from those of all others, installations of the same name included. No job asks for it, and
+ * a label more keeps no job from a runner.
+ */
+export function placeLabel(place: Place): string {
+  return `holdfast-${sha256(placeName(place)).slice(0, RUNNER_HASH)}`;
 }
 
 /** 10 hex digits of the life, whichever attempt: see core/domain/runnerName.ts. */

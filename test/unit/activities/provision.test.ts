@@ -3,11 +3,12 @@ import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ActivityPorts, CiServer, Registration } from '../../../activities/ports.ts';
 import { provision } from '../../../activities/provision.ts';
-import type { ProvisionInput } from '../../../core/calls/index.ts';
+import type { Placed, ProvisionInput } from '../../../core/calls/index.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
-const INPUT: ProvisionInput = {
+const INPUT: Placed<ProvisionInput> = {
+  place: { compute: 'process', cluster: 'c', installation: 'i' },
   runnerName: 'r',
   ciServer: { credential: 'default', registration: { scope: { kind: 'organization', name: 'acme' }, labels: [], groupId: 1, ephemeral: true, mode: 'jit' } },
   pod: { identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30 },
@@ -32,7 +33,7 @@ describe('while the CI server registers', () => {
   async function interrupted(reason: 'WORKER_SHUTDOWN' | 'CANCELLED', thenAnswers: boolean): Promise<{ error: unknown; ci: SlowCiServer; compute: FakeCompute }> {
     const [ci, compute] = [new SlowCiServer(), new FakeCompute()];
     const activity = new MockActivityEnvironment({ attempt: 1 });
-    const ended = activity.run(async (input: ProvisionInput) => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, input), INPUT).then(
+    const ended = activity.run(async (input: Placed<ProvisionInput>) => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, input), INPUT).then(
       () => undefined,
       (error: unknown) => error,
     );
