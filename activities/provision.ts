@@ -10,7 +10,7 @@ import { CiServerError, ComputeError, type ActivityPorts, type Registration } fr
 import { answerSoon } from './heldBackAnswers.ts';
 import { MAX_LABELS } from '../core/domain/labels.ts';
 import { isMet } from '../core/domain/podConditions.ts';
-import type { Place } from '../core/domain/place.ts';
+import { placeName, type Place } from '../core/domain/place.ts';
 import type { PodView } from '../core/domain/pod.ts';
 import { FAILURE_TYPES, type FindProvisionedInput, type Found, type Placed, type ProvisionInput, type Provisioned } from '../core/calls/index.ts';
 
@@ -129,7 +129,7 @@ async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciS
 
 /** By that label the sweep knows a registration for this place's. Where a runner has as many labels as it may have, its name has to do. */
 function withPlaceLabel(labels: readonly string[], place: Place): readonly string[] {
-  return labels.length < MAX_LABELS ? [...labels, placeLabel(place)] : labels;
+  return labels.length < MAX_LABELS ? [...labels, placeLabel(placeName(place))] : labels;
 }
 
 /** What a provisioning made whose answer was lost. */

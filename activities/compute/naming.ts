@@ -4,7 +4,6 @@
  */
 import { createHash } from 'node:crypto';
 import type { RunnerIdentity } from '../../core/domain/pod.ts';
-import { placeName, type Place } from '../../core/domain/place.ts';
 
 /** A pod's name is also its host name and the value of labels: a DNS-1123 label (RFC 1123) of at most 63 characters. */
 const MAX_POD_NAME = 63;
@@ -44,9 +43,10 @@ export function claimName({ workflowId, firstRunId }: Omit<RunnerIdentity, 'atte
 /**
  * A label that tells the registrations of one place from those of all others, installations of the same name included. No job asks for it, and
  * a label more keeps no job from a runner.
+ * @param place - see `placeName`
  */
-export function placeLabel(place: Place): string {
-  return `holdfast-${sha256(placeName(place)).slice(0, RUNNER_HASH)}`;
+export function placeLabel(place: string): string {
+  return `holdfast-${sha256(place).slice(0, RUNNER_HASH)}`;
 }
 
 /** 10 hex digits of the life, whichever attempt: see core/domain/runnerName.ts. */

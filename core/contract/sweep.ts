@@ -84,7 +84,7 @@ export interface SweepScope {
  */
 export interface SweepMark {
   kind: 'ghost registration' | 'zombie runner';
-  /** What it is about: `orgs/acme/runner-1#17`, or a workflow id and its first run id. */
+  /** What it is about: `organization acme#17`, or a workflow id and its run id. */
   key: string;
   /** When it was found first (ISO 8601). */
   since: string;
@@ -97,7 +97,7 @@ export interface SweptItem {
   kind: SweptKind;
   /** Its name. */
   what: string;
-  /** A namespace, a scope such as `orgs/acme`, or a task queue. */
+  /** A namespace, a scope such as `organization acme`, or a task queue. */
   where: string;
   /** One sentence for people. */
   reason: string;
