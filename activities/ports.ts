@@ -5,7 +5,7 @@
 import type { HeldBackAnswers } from './heldBackAnswers.ts';
 import type { OwnedObjects } from './ownedObjects.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
-import type { PodStateEvent, VolumeClaim } from '../core/contract/index.ts';
+import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/index.ts';
 import type { ServedPlace } from '../core/domain/place.ts';
 import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
@@ -214,6 +214,8 @@ export interface ActivityPorts {
   readonly podLogs?: PodLogs;
   /** Timeouts that the worker's config sets for scopes. */
   readonly timeoutPolicy?: TimeoutPolicy;
+  /** Told of every sweep, for metrics. */
+  readonly onSweep?: (report: SweepReport) => void;
   /** Absent: every activity is answered when it has done its part. */
   readonly heldBackAnswers?: HeldBackAnswers;
 }
