@@ -66,5 +66,5 @@ async function wantedScopes(spec: SweepSpec, lives: TemporalLives, noted: readon
 }
 
 function isOutOfSight(error: unknown): boolean {
-  return error instanceof UnknownCredentialError || (error instanceof CiServerError && error.kind === 'credentials');
+  return error instanceof UnknownCredentialError || (error instanceof CiServerError && (error.kind === 'credentials' || error.kind === 'rejected'));
 }

@@ -50,6 +50,8 @@ export async function look(sources: SweepSources, spec: SweepSpec, served: Serve
     }
   };
 
+  await attempt('workflows', async () => await lives.answers());
+  if (incomplete.length > 0) return { lookedAt, incomplete, unseen, outOfSight: 0 };
   progress?.('listing pods, workflows and what belongs to them');
   // The pods first: a life that begins meanwhile is in the list of lives then.
   const pods = await attempt('pods', async () => await owned.list('pod', signal));

@@ -12,6 +12,7 @@ import type { LifeFacts } from '../../core/sweep/facts.ts';
 /** How long one look may take, its retries included, in ms. */
 const LOOK_MS = 10_000;
 const LIST_MS = 60_000;
+const PING_MS = 5_000;
 /** Scopes of ended runners that are looked for. */
 const MAX_SCOPES = 200;
 
@@ -41,6 +42,11 @@ export class TemporalLives {
   constructor(client: Client, served: ServedPlace) {
     this.#client = client;
     this.#served = served;
+  }
+
+  /** @throws where Temporal does not answer: soon, whatever it would take a list to give up */
+  async answers(): Promise<void> {
+    await this.#within(PING_MS, async () => await this.#client.workflowService.getSystemInfo({}));
   }
 
   /** By visibility, which may be late: an absence counts only once {@link life} says so. */

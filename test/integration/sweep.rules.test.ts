@@ -171,7 +171,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('a pod in the middle of its eviction', async () => {
     const { pod } = await world.provision(await world.terminated());
-    await world.harness.patchStatus(pod, { conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' }] });
+    await world.harness.patchStatus(pod, { conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', lastTransitionTime: new Date() }] });
     expect(await sweeps()).toMatchObject({ items: [], skipped: { 'mid-flight': 1 } });
     expect(await isUntouched(pod)).toBe(true);
   });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CoreV1Api } from '@kubernetes/client-node';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { LabState } from '../../tools/lab/lab.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
@@ -19,6 +19,8 @@ import type { OwnedKind, OwnedObject } from '../../core/sweep/ownedObject.ts';
 import { startKubernetesHarness, type KubernetesHarness } from './kubernetesHarness.ts';
 import { terminateAll } from './terminateAll.ts';
 import { until } from './until.ts';
+
+Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
 
 /** A life that nobody lives: its workflow, and what the test makes for it. */
 export interface SweptLife {
