@@ -7,7 +7,7 @@ import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
-export const NOW = Date.parse('2026-01-10T12:00:00Z');
+export const NOW = Date.parse('2020-01-10T12:00:00Z');
 export const ago = (ms: number): string => new Date(NOW - ms).toISOString();
 
 /** The limits of production. */
