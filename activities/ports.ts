@@ -3,11 +3,13 @@
  * Adapters implement these; activities depend on nothing else.
  */
 import type { HeldBackAnswers } from './heldBackAnswers.ts';
+import type { OwnedObjects } from './ownedObjects.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
-import type { PodStateEvent, VolumeClaim } from '../core/contract/index.ts';
+import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/index.ts';
 import type { ServedPlace } from '../core/domain/place.ts';
 import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
+import type { SeenScope } from '../core/input/sweep.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
 
@@ -28,6 +30,8 @@ export interface Registration {
   readonly runnerName: string;
   /** Known at once with JIT; with a token only after the runner has registered itself. */
   readonly runnerId?: number;
+  /** Where it was made, for whoever finds it after its life: noted by who asked for it, and no part of the CI server's answer. */
+  readonly at?: SeenScope;
   /** Environment of the runner process, secret values included (e.g. ACTIONS_RUNNER_INPUT_JITCONFIG, RUNNER_TOKEN). */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -45,6 +49,8 @@ export interface CiServer {
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
   find(scope: Scope, runner: { id?: number; name: string }, signal?: AbortSignal): Promise<CiRunner | undefined>;
+  /** All runners of the scope, to the list's end. Lists may be a minute old. @throws CiServerError `unavailable` also where it was cut off */
+  listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]>;
   /**
    * Removes a registration.
    * @returns `removed` (204), or `absent` only when the same credential was seen to list the scope with 200
@@ -170,6 +176,8 @@ export interface Compute {
   tailLog(pod: PodRef, maxBytes: number): Promise<string | undefined>;
   /** All pods owned by this installation. */
   list(): Promise<PodView[]>;
+  /** What the sweep looks at and repairs. Absent: nothing of this compute outlives its lives unseen, and there is no sweep. */
+  readonly owned?: OwnedObjects;
   /** Starts the one shared watch; it survives everything until stopped. */
   watch(listener: PodListener): Promise<{ stop(): Promise<void>; synced(): boolean }>;
 }
@@ -206,6 +214,8 @@ export interface ActivityPorts {
   readonly podLogs?: PodLogs;
   /** Timeouts that the worker's config sets for scopes. */
   readonly timeoutPolicy?: TimeoutPolicy;
+  /** Told of every sweep, for metrics. */
+  readonly onSweep?: (report: SweepReport) => void;
   /** Absent: every activity is answered when it has done its part. */
   readonly heldBackAnswers?: HeldBackAnswers;
 }

@@ -1,5 +1,6 @@
 import { CancelledFailure, activityInfo, cancellationSignal } from '@temporalio/activity';
 import { defined } from '../core/defined.ts';
+import { placeLabel } from './compute/naming.ts';
 import { failure } from './failures.ts';
 import { onCluster } from './onCluster.ts';
 import { finalWhenOutOfTime } from './outOfTime.ts';
@@ -7,9 +8,11 @@ import { refusal } from './refusals.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { CiServerError, ComputeError, type ActivityPorts, type Registration } from './ports.ts';
 import { answerSoon } from './heldBackAnswers.ts';
+import { MAX_LABELS } from '../core/domain/labels.ts';
 import { isMet } from '../core/domain/podConditions.ts';
+import { placeName, type Place } from '../core/domain/place.ts';
 import type { PodView } from '../core/domain/pod.ts';
-import { FAILURE_TYPES, type FindProvisionedInput, type Found, type ProvisionInput, type Provisioned } from '../core/calls/index.ts';
+import { FAILURE_TYPES, type FindProvisionedInput, type Found, type Placed, type ProvisionInput, type Provisioned } from '../core/calls/index.ts';
 
 /**
  * A try begins to create nothing later than this after it began itself, in ms: another worker may have the provisioning by then, or its life
@@ -21,13 +24,13 @@ export const CREATION_WINDOW_MS = 60_000;
  * Registration, Secret and pod, answered when the pod is online if that is soon. A retry finds what an earlier try made: the Secret's
  * registration is used again; a registration without a Secret can never be used (its JIT config is lost) and is removed first.
  */
-export async function provision(ports: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
+export async function provision(ports: ActivityPorts, input: Placed<ProvisionInput>): Promise<Provisioned> {
   const provisioned = await make(ports, input);
   const lookOut = isMet('online', provisioned.pod, Date.now()) ? undefined : ports.heldBackAnswers?.lookOut(provisioned.pod, 'online');
   return await answerSoon(ports.heldBackAnswers, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.dueWithinMs);
 }
 
-async function make(ports: ActivityPorts, input: ProvisionInput): Promise<Provisioned> {
+async function make(ports: ActivityPorts, input: Placed<ProvisionInput>): Promise<Provisioned> {
   const { compute } = ports;
   const { identity, namespace } = input.pod;
   try {
@@ -72,14 +75,14 @@ function handingBack(): AbortSignal {
   return handedBack.signal;
 }
 
-type CiProvisionInput = ProvisionInput & { readonly ciServer: NonNullable<ProvisionInput['ciServer']> };
+type CiProvisionInput = Placed<ProvisionInput> & { readonly ciServer: NonNullable<ProvisionInput['ciServer']> };
 
 /** A registration that no pod will ever use is removed here, by its id: who looks for it by its name may get a list that does not have it yet. */
 async function registerAndStore(ports: ActivityPorts, input: CiProvisionInput, mayCreate: () => void): Promise<Registration> {
   const { compute, ciServers } = ports;
   const { credential, registration: request } = input.ciServer;
   const { identity, namespace } = input.pod;
-  const registration = await register(ports, input);
+  const registration: Registration = { ...(await register(ports, input)), at: { scope: request.scope, credential } };
   const drop = async (): Promise<void> => {
     if (registration.runnerId !== undefined) await ciServers.get(credential).removeRegistration(request.scope, registration.runnerId);
   };
@@ -105,9 +108,9 @@ async function registerAndStore(ports: ActivityPorts, input: CiProvisionInput, m
  * Not aborted by a cancel: a registration whose answer nobody awaits would be left behind. One that is handed back is the next try's to find.
  * @throws CiServerError `name_taken` for another name
  */
-async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciServer, pod }: CiProvisionInput): Promise<Registration> {
+async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciServer, pod, place }: CiProvisionInput): Promise<Registration> {
   const server = ciServers.get(ciServer.credential);
-  const request = { ...ciServer.registration, name: runnerName };
+  const request = { ...ciServer.registration, labels: withPlaceLabel(ciServer.registration.labels, place), name: runnerName };
   const handedBack = handingBack();
   try {
     return await server.register(request, handedBack);
@@ -122,6 +125,11 @@ async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciS
     await server.removeRegistration(request.scope, lost.id);
     return await server.register(request, handedBack);
   }
+}
+
+/** By that label the sweep knows a registration for this place's. Where a runner has as many labels as it may have, its name has to do. */
+function withPlaceLabel(labels: readonly string[], place: Place): readonly string[] {
+  return labels.length < MAX_LABELS ? [...labels, placeLabel(placeName(place))] : labels;
 }
 
 /** What a provisioning made whose answer was lost. */

@@ -2,8 +2,10 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { RequestObserver } from '../activities/ciServers/index.ts';
 import type { ApiMeasure } from '../activities/compute/kubernetes/apiServer.ts';
+import type { SweepReport } from '../core/contract/index.ts';
 import { createJobDurations } from './demand/setMetrics.ts';
 import type { JobNews } from './demand/webhookDelivery.ts';
+import { createSweepMetrics } from './sweepMetrics.ts';
 
 export interface Metrics {
   readonly registry: Registry;
@@ -16,6 +18,8 @@ export interface Metrics {
   readonly job: (set: string, news: JobNews) => void;
   /** Deliveries that GitHub was asked to send again. */
   readonly redelivered: (credential: string, count: number) => void;
+  /** A sweep is over. */
+  readonly swept: (report: SweepReport) => void;
 }
 
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -47,5 +51,6 @@ export function createMetrics(): Metrics {
     webhook: (outcome) => webhooks.inc({ outcome }),
     job: createJobDurations(registry),
     redelivered: (credential, count) => redeliveries.inc({ credential }, count),
+    swept: createSweepMetrics(registry),
   };
 }

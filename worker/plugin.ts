@@ -3,6 +3,7 @@ import { NativeConnection, type ReplayWorkerOptions, type Worker, type WorkerOpt
 import { HeldBackAnswers } from '../activities/heldBackAnswers.ts';
 import { createActivities } from '../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
+import type { SweepReport } from '../core/contract/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import { defined } from '../core/defined.ts';
 import { workflowsFor, workflowsPath } from './workflowBundle.ts';
@@ -26,6 +27,8 @@ export interface HoldfastPluginOptions {
   readonly logger?: Logger;
   /** Told of every wait that the watcher completed (`true`), or that nobody waited for (`false`). */
   readonly onCompletion?: (completed: boolean) => void;
+  /** Told of every sweep that this worker made. */
+  readonly onSweep?: (report: SweepReport) => void;
 }
 
 /** How the plugin's parts are doing. */
@@ -73,8 +76,8 @@ export class HoldfastPlugin implements WorkerPlugin {
     // A plugin that is set on the connection also meets the Workers that it makes itself.
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
-    const { compute, ciServers, podLogs, timeoutPolicy } = this.#options;
-    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, ...defined({ podLogs, timeoutPolicy }) });
+    const { compute, ciServers, podLogs, timeoutPolicy, onSweep } = this.#options;
+    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, ...defined({ podLogs, timeoutPolicy, onSweep }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.

@@ -145,7 +145,7 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
     const redelivery = startRedelivery({ credentials, ciServers: ports.ciServers, intervalMs, ready, logger, onRedelivered: metrics.redelivered });
     onClose(async () => await redelivery.stop());
   }
-  plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion });
+  plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion, onSweep: metrics.swept });
   const worker = await Worker.create(workerOptions(config, connection, plugin));
   const running = worker.run();
   // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.

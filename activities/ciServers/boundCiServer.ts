@@ -41,6 +41,10 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
       check(scope);
       return await server.find(scope, runner, signal);
     },
+    async listRunners(scope, signal) {
+      check(scope);
+      return await server.listRunners(scope, signal);
+    },
     async removeRegistration(scope, runnerId, signal) {
       check(scope);
       return await server.removeRegistration(scope, runnerId, signal);

@@ -40,6 +40,15 @@ export function claimName({ workflowId, firstRunId }: Omit<RunnerIdentity, 'atte
   return `${readable === '' ? 'runner' : readable}-${hash}-${name}`;
 }
 
+/**
+ * A label that tells the registrations of one place from those of all others, installations of the same name included. No job asks for it, and
+ * a label more keeps no job from a runner.
+ * @param place - see `placeName`
+ */
+export function placeLabel(place: string): string {
+  return `holdfast-${sha256(place).slice(0, RUNNER_HASH)}`;
+}
+
 /** 10 hex digits of the life, whichever attempt: see core/domain/runnerName.ts. */
 export function runnerHash({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>): string {
   return sha256(`${workflowId}|${firstRunId}`).slice(0, RUNNER_HASH);

@@ -9,3 +9,4 @@ export * from './runnerSet.ts';
 export * from './runnerSetInput.ts';
 export * from './searchAttributes.ts';
 export * from './taskQueues.ts';
+export * from './sweep.ts';

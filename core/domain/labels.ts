@@ -1,7 +1,7 @@
 /** Which jobs a runner can take, by labels: they are the same in upper and lower case. */
 
 /** More labels than a runner can have (GitHub: 100): no runner can take the job, and its labels are not worth looking at. */
-const MAX_LABELS = 100;
+export const MAX_LABELS = 100;
 
 /** Labels of a runner, or of a job, as they are compared. Without `self-hosted`: each of our runners is that. */
 export function comparable(labels: readonly string[]): ReadonlySet<string> {

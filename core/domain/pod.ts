@@ -29,6 +29,8 @@ export interface PodRequest {
   readonly supervision?: Supervision;
   /** @default none */
   readonly volumeClaims?: readonly VolumeClaim[];
+  /** How long a job of this runner may take at most, in ms: noted on the pod, for when nobody is left who knows. */
+  readonly jobTimeoutCapMs?: number;
 }
 
 /** How the supervisor runs the command; see docs/supervisor.md. Durations in ms. */

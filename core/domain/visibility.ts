@@ -1,5 +1,5 @@
 /** Queries to Temporal's visibility (https://docs.temporal.io/list-filter). */
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW } from '../contract/index.ts';
+import { DEREGISTRATION_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW } from '../contract/index.ts';
 import { placeName, type ServedPlace } from './place.ts';
 
 /** A string literal of a list filter. */
@@ -14,9 +14,22 @@ export function runningRunners(taskQueue: string): string {
 
 /** Those of them that one worker may look after. */
 export function runningRunnersIn(taskQueue: string, served: ServedPlace): string {
+  return `${runningRunners(taskQueue)} AND ${isThere(served)}`;
+}
+
+/** All runners of a place, on whichever task queue, running or not. */
+export function runnersIn(served: ServedPlace): string {
+  return `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND ${isThere(served)}`;
+}
+
+/** The running removals of registrations that outlived their runners. */
+export function runningDeregistrations(): string {
+  return `WorkflowType = ${quoted(DEREGISTRATION_WORKFLOW)} AND ExecutionStatus = 'Running'`;
+}
+
+function isThere(served: ServedPlace): string {
   const name = placeName(served);
-  const isThere = served.allNamespaces === true ? `STARTS_WITH ${quoted(name.slice(0, -1))}` : `= ${quoted(name)}`;
-  return `${runningRunners(taskQueue)} AND ${SEARCH_ATTRIBUTES.place.name} ${isThere}`;
+  return `${SEARCH_ATTRIBUTES.place.name} ${served.allNamespaces === true ? `STARTS_WITH ${quoted(name.slice(0, -1))}` : `= ${quoted(name)}`}`;
 }
 
 /** The running sets of one task queue. */

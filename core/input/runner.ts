@@ -150,6 +150,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
       terminationGracePeriodSeconds: podSeconds,
       supervision,
       volumeClaims,
+      jobTimeoutCapMs,
     },
     timeouts,
     jobTimeoutCapMs,

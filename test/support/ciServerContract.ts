@@ -78,11 +78,13 @@ export function ciServerContract(title: string, options: ContractOptions, start:
         expect(found).toMatchObject({ id: runner.id, name: 'r-1', online: true, busy: false });
         expect(found?.labels).toEqual(expect.arrayContaining(['contract']));
         expect(await server.find(at, runner)).toEqual(found);
+        expect(await server.listRunners(at)).toEqual([found]);
         expect(await fixture.registered(at)).toEqual(['r-1']);
         expect(await server.removeRegistration(at, runner.id)).toBe('removed');
         expect(await fixture.registered(at)).toEqual([]);
         expect(await server.removeRegistration(at, runner.id)).toBe('absent');
         expect(await server.find(at, runner)).toBeUndefined();
+        expect(await server.listRunners(at)).toEqual([]);
         expect(await server.find(at, { name: runner.name })).toBeUndefined();
       });
     });

@@ -46,6 +46,10 @@ export class FakeCiServer implements CiServer, CiServers {
     return found && { ...found, labels: [] };
   }
 
+  async listRunners(): Promise<CiRunner[]> {
+    return [...this.registrations.values()].map((entry) => ({ ...entry, labels: [] }));
+  }
+
   async removeRegistration(_scope: Scope, id: number): Promise<'removed' | 'absent'> {
     this.calls.push({ method: 'remove', id });
     await this.removalHeld;

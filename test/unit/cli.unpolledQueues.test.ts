@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { fixOf, hasPolledOfLate } from '../../worker/cli/temporal/unpolledQueues.ts';
+import { hasPolledOfLate } from '../../core/domain/pollers.ts';
+import { fixOf } from '../../worker/cli/temporal/unpolledQueues.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 

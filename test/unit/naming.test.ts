@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { podName, runnerHash } from '../../activities/compute/naming.ts';
-import { runnerName } from '../../core/domain/runnerName.ts';
+import { placeLabel, podName, runnerHash } from '../../activities/compute/naming.ts';
+import { hashInRunnerName, runnerName } from '../../core/domain/runnerName.ts';
 
 const identity = { workflowId: 'runner-blue-7', firstRunId: '0197-aa', attempt: 1 };
 const DNS_1123_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -31,8 +31,17 @@ describe('podName', () => {
   });
 });
 
+test('placeLabel: another for another place', () => {
+  expect(placeLabel('kubernetes/1/main/ci')).toMatch(/^holdfast-[0-9a-f]{10}$/);
+  expect(new Set(['kubernetes/1/main/ci', 'kubernetes/2/main/ci', 'kubernetes/1/other/ci', 'kubernetes/1/main/other'].map(placeLabel)).size).toBe(4);
+});
+
 describe('runnerName', () => {
   const hash = runnerHash(identity);
+
+  test('tells its hash', () => {
+    expect([runnerName('blue-7', hash, 1), runnerName('x'.repeat(100), hash, 12), 'blue-7', `${hash}-x`, `blue${hash}`].map(hashInRunnerName)).toEqual([hash, hash, undefined, undefined, undefined]);
+  });
 
   test('first attempt, replacement', () => {
     const first = runnerName('blue-7', hash, 1);

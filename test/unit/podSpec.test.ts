@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
-import { registrationOf, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
+import { annotatedRegistration, registrationAnnotations, registrationOf, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 
 const identity = { workflowId: 'runner-a', firstRunId: 'r-1', attempt: 2 };
@@ -27,6 +27,15 @@ describe('podSpec', () => {
         containers: [{ name: 'runner', image: 'img', env: [{ name: 'RUNNER_TOKEN', valueFrom: { secretKeyRef: { name: 's', key: 'RUNNER_TOKEN' } } }] }],
       },
     });
+  });
+
+  test('notes what the sweep has to know when nobody else is left', () => {
+    const at = { scope: { kind: 'repository', name: 'octo/repo' }, credential: 'app' } as const;
+    const noted = { 'holdfast.dev/runner-name': 'r-1', 'holdfast.dev/runner-id': '7', 'holdfast.dev/scope': 'repository/octo/repo', 'holdfast.dev/credential': 'app' };
+    const annotations = registrationAnnotations({ runnerName: 'r-1', runnerId: 7, at, env: { TOKEN: 'secret' } });
+    expect(annotations).toEqual(noted);
+    expect(annotatedRegistration(annotations)).toEqual({ runnerName: 'r-1', runnerId: 7, at });
+    expect(podSpec({ ...request, jobTimeoutCapMs: 5_400_000 }, {}, 'main', { secretName: 's', keys: [], annotations }).metadata?.annotations).toMatchObject({ ...noted, 'holdfast.dev/job-timeout-cap': '1h30m0s' });
   });
 
   test('env: defaults, template, request, Secret; each name once, the last wins', () => {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { defined } from '../../../core/defined.ts';
-import type { CiRunner, CiServer, Registration } from '../../ports.ts';
+import type { CiRunner, CiServer, CiServerError, Registration } from '../../ports.ts';
 import { labelsCover } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
@@ -167,6 +167,21 @@ export class GitHub implements CiServer {
     return undefined;
   }
 
+  async listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]> {
+    const found = new Map<number, CiRunner>();
+    let rows = 0;
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const request = this.#request('list', 'GET', scope, '/actions/runners', { per_page: PAGE, page });
+      const { runners, total_count } = this.#api.parse(runnerListAnswer, await this.#api.request(request, signal), request);
+      rows += runners.length;
+      // One that comes or goes meanwhile moves others to another page: they are seen twice, or next time.
+      for (const runner of runners) found.set(runner.id, runner);
+      if (rows >= total_count) return [...found.values()];
+      if (runners.length === 0) throw this.#api.error('unavailable', request, `the list of runners ends after ${rows} of ${total_count}`);
+    }
+    throw this.#endless(scope);
+  }
+
   /** One request where the server filters by name; servers that do not know the filter are read to the end of their list. */
   async #findByName(scope: Scope, name: string, signal?: AbortSignal): Promise<CiRunner | undefined> {
     for (let page = 1; page <= MAX_PAGES; page++) {
@@ -176,7 +191,11 @@ export class GitHub implements CiServer {
       if (found !== undefined) return found;
       if (runners.length === 0 || page * PAGE >= total_count) return undefined;
     }
-    throw this.#api.error('unavailable', this.#request('list', 'GET', scope, '/actions/runners', {}), 'the list of runners does not end');
+    throw this.#endless(scope);
+  }
+
+  #endless(scope: Scope): CiServerError {
+    return this.#api.error('unavailable', this.#request('list', 'GET', scope, '/actions/runners', {}), 'the list of runners does not end');
   }
 
   /**

@@ -5,7 +5,7 @@ import { apiFailure, isAbsence, toComputeError } from './errors.ts';
 import { belongsTo } from './metadata.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
-type Resource = 'pods' | 'secrets' | 'persistentvolumeclaims';
+export type Resource = 'pods' | 'secrets' | 'persistentvolumeclaims' | 'configmaps';
 
 /** Where a worker's runners are. */
 export interface RunnerNamespaces {
@@ -25,9 +25,9 @@ export class ApiObjects {
     this.#namespaces = namespaces;
   }
 
-  /** Path of all pods that there can be. */
-  get allPods(): string {
-    return this.#namespaces.all ? '/api/v1/pods' : this.pathOf('pods', undefined);
+  /** Path of all objects of that kind that there can be. */
+  allOf(resource: Resource): string {
+    return this.#namespaces.all ? `/api/v1/${resource}` : this.pathOf(resource, undefined);
   }
 
   /**
@@ -41,9 +41,9 @@ export class ApiObjects {
   }
 
   /** `undefined`: there is none, by the API server's own word. @throws ComputeError */
-  async get<T>(resource: Resource, namespace: string | undefined, name: string): Promise<T | undefined> {
+  async get<T>(resource: Resource, namespace: string | undefined, name: string, metadataOnly = false): Promise<T | undefined> {
     try {
-      return await this.#api.call<T>({ verb: 'get', resource, path: this.pathOf(resource, namespace, name) });
+      return await this.#api.call<T>({ verb: 'get', resource, path: this.pathOf(resource, namespace, name), metadataOnly });
     } catch (error) {
       if (isAbsence(error, name)) return undefined;
       throw toComputeError(error, `get ${this.#describe(resource, namespace, name)}`);

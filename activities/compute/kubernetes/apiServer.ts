@@ -34,6 +34,8 @@ export interface ApiCall {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: object;
+  /** Of objects, and of the items of a list, only the metadata is answered: their kind is then PartialObjectMetadata. @default false */
+  readonly metadataOnly?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -44,6 +46,12 @@ export interface ApiServerOptions {
   readonly connections?: number;
   readonly onRequest?: (measure: ApiMeasure) => void;
 }
+
+/** https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches */
+const METADATA_ONLY = {
+  object: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
+  list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
+} as const;
 
 /** An answer that is no 2xx, or not the API server's. Shaped as client-node's ApiException, without its habit of carrying everything in the message. */
 export class ApiError extends Error {
@@ -173,7 +181,7 @@ export class ApiServer {
     const { dispatcher, headers } = await this.#authentication();
     return request(url, {
       method: METHODS[call.verb],
-      headers: { ...headers, accept: 'application/json', ...(call.body ? { 'content-type': call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json' } : {}), 'user-agent': 'holdfast' },
+      headers: { ...headers, accept: call.metadataOnly === true ? METADATA_ONLY[call.verb === 'list' ? 'list' : 'object'] : 'application/json', ...(call.body ? { 'content-type': call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json' } : {}), 'user-agent': 'holdfast' },
       ...(call.body ? { body: JSON.stringify(call.body) } : {}),
       signal,
       dispatcher,

@@ -12,11 +12,12 @@ import { isAbsence, toComputeError } from './errors.ts';
 import { LivePods } from './livePods.ts';
 import { belongsTo, isLabelValue, ownSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
+import { createOwnedObjects } from './ownedObjects.ts';
 import { podLogTail } from './podLogTail.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
 import { RESTRICTED, type PodPolicy } from './policy/podPolicy.ts';
 import { judgedPod, ownImages, policyFaults } from './policy/policyFaults.ts';
-import { registrationOf, registrationSecret } from './registrationSecret.ts';
+import { registrationAnnotations, registrationOf, registrationSecret } from './registrationSecret.ts';
 import { claimOf, persistentVolumeClaim, writerAnnotation, writersOf } from './volumeClaims.ts';
 
 export interface KubernetesComputeOptions extends ApiServerOptions {
@@ -87,7 +88,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     async createPod(request, registration) {
       const { identity, namespace, volumeClaims = [] } = request;
-      const secret = registration && { secretName: podName(identity), keys: Object.keys(registration.env) };
+      const secret = registration && { secretName: podName(identity), keys: Object.keys(registration.env), annotations: registrationAnnotations(registration) };
       const pod = podSpec(request, defaults, installation, secret);
       // Once more: who can write to the Temporal namespace need not come by way of the admission.
       const [fault] = judge(pod, request);
@@ -145,6 +146,8 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     tailLog: async (pod, maxBytes) => await podLogTail(api, objects, pod, maxBytes),
 
     list: async () => await pods.list(),
+
+    owned: createOwnedObjects(api, objects, installation),
 
     watch: async (listener) =>
       pods.watch({

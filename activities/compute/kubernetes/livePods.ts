@@ -63,7 +63,7 @@ export class LivePods {
   async list(): Promise<PodView[]> {
     const views: PodView[] = [];
     try {
-      await listPods(this.#api, { path: this.#objects.allPods, labelSelector: this.#options.labelSelector, onPod: (pod) => views.push(this.#view(pod)) });
+      await listPods(this.#api, { path: this.#objects.allOf('pods'), labelSelector: this.#options.labelSelector, onPod: (pod) => views.push(this.#view(pod)) });
     } catch (error) {
       throw toComputeError(error, 'list pods');
     }
@@ -75,7 +75,7 @@ export class LivePods {
     if (this.#cache) throw new Error('The pods are watched already: one watch per process');
     const { labelSelector, logger, quietMs, minBackoffMs } = this.#options;
     const cache = new PodCache(this.#api, {
-      path: this.#objects.allPods,
+      path: this.#objects.allOf('pods'),
       labelSelector,
       listener: {
         changed: (pod, previous) => {

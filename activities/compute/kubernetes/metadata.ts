@@ -8,6 +8,15 @@ export const FIRST_RUN_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}first-run-id`
 export const ATTEMPT_ANNOTATION = `${RESERVED_METADATA_PREFIX}attempt`;
 export const RUNNER_NAME_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-name`;
 export const RUNNER_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-id`;
+/** Where the registration is: `organization/acme`, `repository/acme/app`. */
+export const SCOPE_ANNOTATION = `${RESERVED_METADATA_PREFIX}scope`;
+export const CREDENTIAL_ANNOTATION = `${RESERVED_METADATA_PREFIX}credential`;
+/** On a pod: how long a job of its runner may take at most. */
+export const JOB_TIMEOUT_CAP_ANNOTATION = `${RESERVED_METADATA_PREFIX}job-timeout-cap`;
+/** A person's word that the sweep shall not touch this. */
+export const HOLD_ANNOTATION = `${RESERVED_METADATA_PREFIX}hold`;
+/** What the sweep has found about it, and when. */
+export const SWEEP_ANNOTATION = `${RESERVED_METADATA_PREFIX}sweep`;
 /** What the probes of the runner container mean. */
 export const PROBES_ANNOTATION = `${RESERVED_METADATA_PREFIX}probes`;
 /** Startup: registered and listening; readiness: idle. */

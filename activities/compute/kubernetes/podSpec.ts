@@ -1,9 +1,10 @@
 /** From what was asked for to the pod that is created. Pure. */
 import type { V1Container, V1EnvVar, V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { formatDuration } from '../../../core/domain/duration.ts';
 import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
-import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
+import { JOB_TIMEOUT_CAP_ANNOTATION, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 import { attemptEnvironment, supervised, supervisionMode, type SupervisorSettings } from './supervision.ts';
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
 import type { PodRequest, PodTemplate } from '../../../core/domain/pod.ts';
@@ -24,6 +25,8 @@ export interface PodDefaults {
 export interface SecretEnv {
   readonly secretName: string;
   readonly keys: readonly string[];
+  /** What is noted of the registration on the pod, too: it may outlive its Secret. @default nothing */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -51,7 +54,7 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
     metadata: {
       name,
       labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels, ...workflowLabel(request.identity) }),
-      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...parts.annotations },
+      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...secret?.annotations, ...jobTimeoutCap(request), ...parts.annotations },
     },
     spec: {
       // A CI job is other people's code: it gets a token of the cluster only where the template says so.
@@ -65,6 +68,10 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
       ...(volumes.length === 0 ? {} : { volumes }),
     },
   };
+}
+
+function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> {
+  return jobTimeoutCapMs === undefined ? {} : { [JOB_TIMEOUT_CAP_ANNOTATION]: formatDuration(jobTimeoutCapMs) };
 }
 
 /** Everything that would keep a request from ever being a pod: what {@link podSpec} throws, and what `judge` says of the pod. */

@@ -2,12 +2,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ActivityPorts, CiServer, Registration } from '../../../activities/ports.ts';
+import { placeLabel } from '../../../activities/compute/naming.ts';
 import { provision } from '../../../activities/provision.ts';
-import type { ProvisionInput } from '../../../core/calls/index.ts';
+import type { Placed, ProvisionInput } from '../../../core/calls/index.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
-const INPUT: ProvisionInput = {
+const INPUT: Placed<ProvisionInput> = {
+  place: { compute: 'process', cluster: 'c', installation: 'i' },
   runnerName: 'r',
   ciServer: { credential: 'default', registration: { scope: { kind: 'organization', name: 'acme' }, labels: [], groupId: 1, ephemeral: true, mode: 'jit' } },
   pod: { identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30 },
@@ -28,11 +30,39 @@ class SlowCiServer extends FakeCiServer {
   }
 }
 
+describe('for whoever finds the registration after its life', () => {
+  async function provisioned(labels: readonly string[]): Promise<{ asked: readonly string[]; stored: Registration | undefined }> {
+    let asked: readonly string[] = [];
+    class NotingCiServer extends FakeCiServer {
+      override async register(request: Parameters<CiServer['register']>[0]): Promise<Registration> {
+        asked = request.labels;
+        return await super.register(request);
+      }
+    }
+    const compute = new FakeCompute();
+    const { ciServer } = INPUT;
+    const input = { ...INPUT, ...(ciServer && { ciServer: { ...ciServer, registration: { ...ciServer.registration, labels } } }) };
+    await new MockActivityEnvironment({ attempt: 1 }).run(async () => await provision({ compute, ciServers: new NotingCiServer() } as unknown as ActivityPorts, input));
+    return { asked, stored: await compute.readRegistrationSecret(INPUT.pod.identity) };
+  }
+
+  test('it has a label of its place, and its Secret says where it is', async () => {
+    const { asked, stored } = await provisioned(['linux']);
+    expect(asked).toEqual(['linux', placeLabel('process/c/i')]);
+    expect(stored).toMatchObject({ runnerName: 'r', at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' } });
+  });
+
+  test('a runner with as many labels as it may have gets no other', async () => {
+    const most = Array.from({ length: 100 }, (_, index) => `l${index}`);
+    expect((await provisioned(most)).asked).toEqual(most);
+  });
+});
+
 describe('while the CI server registers', () => {
   async function interrupted(reason: 'WORKER_SHUTDOWN' | 'CANCELLED', thenAnswers: boolean): Promise<{ error: unknown; ci: SlowCiServer; compute: FakeCompute }> {
     const [ci, compute] = [new SlowCiServer(), new FakeCompute()];
     const activity = new MockActivityEnvironment({ attempt: 1 });
-    const ended = activity.run(async (input: ProvisionInput) => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, input), INPUT).then(
+    const ended = activity.run(async (input: Placed<ProvisionInput>) => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, input), INPUT).then(
       () => undefined,
       (error: unknown) => error,
     );

@@ -37,6 +37,7 @@ describe('a credential is used for its scopes and groups only', () => {
     const refused = { kind: 'rejected', message: expect.stringContaining('not for victim') };
     await expect(main.register(request)).rejects.toMatchObject(refused);
     await expect(main.find(organization('victim'), { name: 'r' })).rejects.toMatchObject(refused);
+    await expect(main.listRunners(organization('victim'))).rejects.toMatchObject(refused);
     await expect(main.removeRegistration(organization('victim'), 1)).rejects.toMatchObject(refused);
     await expect(main.register({ ...request, scope: organization('acme'), groupId: 1 })).rejects.toMatchObject({ kind: 'rejected', message: expect.stringContaining('not for runner group 1') });
     expect(server.calls).toEqual([]);

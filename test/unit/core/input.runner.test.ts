@@ -39,6 +39,7 @@ describe('production defaults', () => {
       labels: {},
       terminationGracePeriodSeconds: 30,
       volumeClaims: [],
+      jobTimeoutCapMs: 24 * HOUR,
     },
     timeouts: {
       provisioningMs: HOUR,
@@ -122,7 +123,7 @@ describe('what is given is kept', () => {
     }); // prettier-ignore
     expect(spec).toEqual({
       name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace', maxAttempts: 10,
-      pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
+      pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }], jobTimeoutCapMs: 24 * HOUR,
         supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', stopTo: 'process', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
       timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR, maxAgeMs: 7 * 24 * HOUR },
       jobTimeoutCapMs: 24 * HOUR,

@@ -1,6 +1,7 @@
 /** Task queues that something waits on and no worker polls: a wait that would else say nothing. */
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { ciTaskQueue } from '../../../core/contract/index.ts';
+import { hasPolledOfLate } from '../../../core/domain/pollers.ts';
 import type { PendingActivity } from './pendingActivities.ts';
 import type { Session } from './session.ts';
 
@@ -11,9 +12,6 @@ export interface UnpolledQueue {
 
 /** temporal.api.enums.v1.TaskQueueType */
 const TYPES = { workflow: 1, activity: 2 } as const;
-
-/** A poll ends after a minute at the latest, and the next one follows; Temporal tells of pollers for some minutes after their last. */
-const POLL_MS = 75_000;
 
 /** @returns at most one per queue; none of the others where the workflow's own has no worker */
 export async function unpolledQueues(session: Session, { taskQueue, status }: Pick<WorkflowExecutionDescription, 'taskQueue' | 'status'>, activities: readonly PendingActivity[]): Promise<UnpolledQueue[]> {
@@ -28,11 +26,6 @@ async function isPolled(session: Session, name: string, type: keyof typeof TYPES
   const { namespace } = session.settings;
   const { pollers } = await session.call(async (client) => await client.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType: TYPES[type] }));
   return hasPolledOfLate((pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000), Date.now());
-}
-
-/** @param accessesMs - when each poller began its last poll (ms since the epoch) */
-export function hasPolledOfLate(accessesMs: readonly number[], nowMs: number): boolean {
-  return accessesMs.some((ms) => nowMs - ms < POLL_MS);
 }
 
 /** What makes a worker poll the queue. @param taskQueue - the workflow's own */

@@ -1,0 +1,42 @@
+/** Lists objects page by page. */
+import type { V1ObjectMeta } from '@kubernetes/client-node';
+import { defined } from '../../../core/defined.ts';
+import type { ApiServer } from './apiServer.ts';
+
+/** Objects per request. */
+const PAGE = 500;
+
+interface Page<T> {
+  readonly kind?: string;
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly T[] | null;
+}
+
+export interface ObjectListOptions<T> {
+  readonly resource: string;
+  readonly path: string;
+  readonly labelSelector: string;
+  /** The objects come without anything but their metadata. @default false */
+  readonly metadataOnly?: boolean;
+  readonly signal?: AbortSignal;
+  /** Called for each object in turn, so that no more than a page of whole objects is in memory. */
+  readonly onObject: (object: T) => void;
+}
+
+/**
+ * @param listKind - `PodList`, …: what the API server calls such a list
+ * @returns the resource version from which a watch continues the list
+ * @throws ApiError or a network error; also when the answer is no such list: an empty list must never stand in for a failed one
+ */
+export async function listObjects<T extends { metadata?: V1ObjectMeta }>(api: ApiServer, listKind: string, { resource, path, labelSelector, metadataOnly = false, signal, onObject }: ObjectListOptions<T>): Promise<string> {
+  let token: string | undefined;
+  for (;;) {
+    const query = { labelSelector, limit: PAGE, continue: token };
+    const page = await api.call<Page<T>>({ verb: 'list', resource, path, query, metadataOnly, ...defined({ signal }) });
+    const resourceVersion = page.metadata?.resourceVersion;
+    if (page.kind !== listKind || !resourceVersion) throw new Error(`The API server answered a list of ${resource} with ${page.kind ?? 'something else'}`);
+    for (const object of page.items ?? []) onObject(object);
+    token = page.metadata?.continue;
+    if (!token) return resourceVersion;
+  }
+}

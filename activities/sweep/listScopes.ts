@@ -1,0 +1,70 @@
+/** The registrations at the CI server, scope by scope. */
+import pMap from 'p-map';
+import { UnknownCredentialError, CiServerError, type CiRunner } from '../ports.ts';
+import { defined } from '../../core/defined.ts';
+import type { SeenScope, SweepSpec } from '../../core/input/sweep.ts';
+import type { SweepSources } from './sweepSources.ts';
+import type { TemporalLives } from './temporalLives.ts';
+
+/** Lists asked for at once: others need the CI server, too. */
+const AT_ONCE = 4;
+
+/** A scope to look at. */
+interface WantedScope extends SeenScope {
+  /** Something that is there now is registered in it; else it is of ended runners alone. */
+  readonly live: boolean;
+}
+
+/** All runners of one scope. */
+export interface ListedScope extends SeenScope {
+  readonly runners: readonly CiRunner[];
+}
+
+export interface ListedScopes {
+  readonly listed: readonly ListedScope[];
+  /** Scopes of ended runners that the credential cannot see any more: gone, most likely. */
+  readonly outOfSight: number;
+  readonly incomplete: readonly { list: string; why: string }[];
+}
+
+/**
+ * @param noted - scopes that pods and Secrets name
+ * @param running - names of the scopes of running lives
+ */
+export async function listScopes({ ciServers, signal }: SweepSources, spec: SweepSpec, lives: TemporalLives, noted: readonly SeenScope[], running: ReadonlySet<string>): Promise<ListedScopes> {
+  const scopes = await wantedScopes(spec, lives, noted, running);
+  const listed: ListedScope[] = [];
+  const incomplete: { list: string; why: string }[] = [];
+  let outOfSight = 0;
+  await pMap(
+    scopes,
+    async ({ scope, credential, live }) => {
+      try {
+        listed.push({ scope, credential, runners: await ciServers.get(credential).listRunners(scope, signal) });
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!live && isOutOfSight(error)) outOfSight += 1;
+        else incomplete.push({ list: `registrations of ${scope.kind} ${scope.name}`, why: error instanceof Error ? error.message : String(error) });
+      }
+    },
+    { concurrency: AT_ONCE, ...defined({ signal }) },
+  );
+  return { listed, outOfSight, incomplete };
+}
+
+async function wantedScopes(spec: SweepSpec, lives: TemporalLives, noted: readonly SeenScope[], running: ReadonlySet<string>): Promise<WantedScope[]> {
+  const wanted = new Map<string, WantedScope>();
+  for (const each of [...spec.scopes, ...noted]) wanted.set(`${each.scope.kind} ${each.scope.name}`, { ...each, live: true });
+  const known = new Set([...wanted.values()].map(({ scope }) => scope.name));
+  for (const life of await lives.oneOfEachScope()) {
+    if (known.has(life.scope)) continue;
+    // Lists of lives name the scope, and neither its kind nor the credential.
+    const at = (await lives.input(life))?.at;
+    if (at !== undefined) wanted.set(`${at.scope.kind} ${at.scope.name}`, { ...at, live: running.has(life.scope) });
+  }
+  return [...wanted.values()];
+}
+
+function isOutOfSight(error: unknown): boolean {
+  return error instanceof UnknownCredentialError || (error instanceof CiServerError && (error.kind === 'credentials' || error.kind === 'rejected'));
+}

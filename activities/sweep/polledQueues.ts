@@ -1,0 +1,35 @@
+import type { Client } from '@temporalio/client';
+import { clusterTaskQueue } from '../../core/contract/index.ts';
+import { hasPolledOfLate } from '../../core/domain/pollers.ts';
+
+/** temporal.api.enums.v1.TaskQueueType */
+const TYPES = { workflow: 1, activity: 2 } as const;
+const LOOK_MS = 10_000;
+
+/** Which task queues have a worker, each asked for once. */
+export class PolledQueues {
+  readonly #client: Client;
+  readonly #asked = new Map<string, Promise<boolean>>();
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Does anybody poll this queue of workflows, or that of its calls to the cluster? */
+  async isPolled(taskQueue: string): Promise<boolean> {
+    const asked = this.#asked.get(taskQueue) ?? this.#ask(taskQueue);
+    this.#asked.set(taskQueue, asked);
+    return await asked;
+  }
+
+  async #ask(taskQueue: string): Promise<boolean> {
+    const polled = await Promise.all([this.#hasPoller(taskQueue, 'workflow'), this.#hasPoller(taskQueue, 'activity'), this.#hasPoller(clusterTaskQueue(taskQueue), 'activity')]);
+    return polled.includes(true);
+  }
+
+  async #hasPoller(name: string, type: keyof typeof TYPES): Promise<boolean> {
+    const { namespace } = this.#client.options;
+    const { pollers } = await this.#client.withDeadline(Date.now() + LOOK_MS, async () => await this.#client.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType: TYPES[type] }));
+    return hasPolledOfLate((pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000), Date.now());
+  }
+}

@@ -1,0 +1,134 @@
+/** How each finding is repaired. All look live first, and judge again: what was seen minutes ago, or listed just now, is no reason to delete. */
+import { FORCED_TO_FAIL, WORKER_NEVER_CAME_BACK, podStateSignal, type SweepSkip } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
+import type { SweepSpec } from '../../core/input/sweep.ts';
+import type { Finding } from '../../core/sweep/decideSweep.ts';
+import type { Judgement, RunningLife } from '../../core/sweep/facts.ts';
+import { isOverdue, judgePod } from '../../core/sweep/judgePod.ts';
+import { judgeResource } from '../../core/sweep/judgeResource.ts';
+import { judgeRunner } from '../../core/sweep/judgeRunner.ts';
+import { objectMark } from '../../core/sweep/objectMark.ts';
+import type { OwnedObject, OwnedRegistration } from '../../core/sweep/ownedObject.ts';
+import { zombieStep } from '../../core/sweep/zombieStep.ts';
+import type { OwnedObjects } from '../ownedObjects.ts';
+import { CiServerError } from '../ports.ts';
+import { closerLook, isOfSameRunner } from './look.ts';
+import { handOn } from './handOn.ts';
+import { PolledQueues } from './polledQueues.ts';
+import type { SweepSources } from './sweepSources.ts';
+import type { TemporalLives } from './temporalLives.ts';
+
+/** What a repair came to. */
+export type Repaired =
+  | { readonly kind: 'repaired'; readonly note?: string }
+  /** It was left alone after all. */
+  | { readonly kind: 'skipped'; readonly why: SweepSkip };
+
+const CHANGED: Repaired = { kind: 'skipped', why: 'changed' };
+
+/** What repairs need. */
+export interface RepairTools {
+  readonly sources: SweepSources;
+  readonly spec: SweepSpec;
+  readonly owned: OwnedObjects;
+  readonly lives: TemporalLives;
+}
+
+/** Stops a pod that nobody looks after any more; its registration goes first, so that no further job comes. */
+export async function repairPod({ sources, spec, owned, lives }: RepairTools, { object, as, reason }: Extract<Finding, { subject: 'object' }>): Promise<Repaired> {
+  const pod = await owned.look(object);
+  if (pod?.identity === undefined || pod.mark === undefined) return CHANGED;
+  const judgement = judgePod(pod, await lives.life(pod.identity), Date.now(), spec);
+  if (!isStill(judgement, as)) return left(judgement);
+  const { logger, compute } = sources;
+  const wasAlive = pod.pod?.ended === false;
+  const at = await registrationOf(pod, lives);
+  const removal = at === undefined ? undefined : await removeFirst(sources, at);
+  const overdue = isOverdue(pod, Date.now());
+  if (wasAlive) await owned.mark(pod, objectMark(as, reason, Date.now()));
+  logger.warn({ pod: pod.name, namespace: pod.namespace, uid: pod.uid, workflowId: pod.identity.workflowId, registration: removal }, wasAlive ? FORCED_TO_FAIL : `deleting the pod: ${reason}`);
+  // Handed on before the pod goes: whoever dies in between has left somebody who sees to it.
+  const isLeft = removal !== undefined && removal !== 'removed' && removal !== 'absent';
+  const note = at !== undefined && (wasAlive || isLeft) ? `its registration ${isLeft ? `could not be removed yet (${removal})` : 'was removed'}; ${await handOn(sources.client, sources.taskQueue, at, at, wasAlive ? FORCED_TO_FAIL : reason)}` : undefined;
+  const isTold = wasAlive && pod.pod?.online !== undefined;
+  await owned.delete(pod, { ...(overdue ? { gracePeriodSeconds: 0 } : {}), ...(isTold && !overdue ? { announce: 'cancelled' as const } : {}) });
+  await compute.deleteRegistrationSecret(pod.identity, pod.namespace);
+  return { kind: 'repaired', ...defined({ note }) };
+}
+
+/** Where the pod's runner is registered: as is noted on it, else as its life was started. */
+async function registrationOf({ registration, identity }: OwnedObject, lives: TemporalLives): Promise<(OwnedRegistration & Required<Pick<OwnedRegistration, 'scope' | 'credential'>>) | undefined> {
+  if (registration === undefined || identity === undefined) return undefined;
+  const { name, id, scope, credential } = registration;
+  if (scope !== undefined && credential !== undefined) return { name, scope, credential, ...defined({ id }) };
+  const description = await lives.describe(identity.workflowId);
+  const at = description && (await lives.input(description))?.at;
+  return at && { name, ...at, ...defined({ id }) };
+}
+
+/** A runner that the CI server has removed takes no further job. It may call it busy, or not answer: that does not spare a runner whose workflow has ended. */
+async function removeFirst({ ciServers, signal }: SweepSources, { name, id, scope, credential }: OwnedRegistration & Required<Pick<OwnedRegistration, 'scope' | 'credential'>>): Promise<string> {
+  try {
+    const server = ciServers.get(credential);
+    const runnerId = id ?? (await server.find(scope, { name }, signal))?.id;
+    return runnerId === undefined ? 'not listed' : await server.removeRegistration(scope, runnerId, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Deletes a Secret or a claim, as it was just looked at. */
+export async function repairResource({ spec, owned, lives, sources }: RepairTools, { object, as, reason }: Extract<Finding, { subject: 'object' }>, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired> {
+  const now = await owned.look(object);
+  if (now?.identity === undefined || now.mark === undefined) return CHANGED;
+  const used = (await pods()).some((pod) => isOfSameRunner(now, pod));
+  const judgement = judgeResource(now, await lives.life(now.identity), used, Date.now(), spec);
+  if (!isStill(judgement, as)) return left(judgement);
+  sources.logger.warn({ kind: now.kind, name: now.name, namespace: now.namespace, uid: now.uid, workflowId: now.identity.workflowId }, `deleting it: ${reason}`);
+  await owned.delete(now);
+  return { kind: 'repaired' };
+}
+
+/** Removes a registration, if it is still without a runner by the CI server's own word. */
+export async function repairRegistration({ sources, lives }: RepairTools, { registration, reason }: Extract<Finding, { subject: 'registration' }>): Promise<Repaired> {
+  const { scope, credential, id, name } = registration;
+  const server = sources.ciServers.get(credential);
+  const now = await server.find(scope, { id, name }, sources.signal);
+  if (now === undefined || now.name !== name || (await lives.runs(name))) return CHANGED;
+  if (now.online || now.busy) return { kind: 'skipped', why: 'online or busy' };
+  sources.logger.warn({ runner: name, id, scope: `${scope.kind} ${scope.name}` }, `removing the registration: ${reason}`);
+  try {
+    return { kind: 'repaired', note: await server.removeRegistration(scope, id, sources.signal) };
+  } catch (error) {
+    if (error instanceof CiServerError && error.kind === 'busy') return { kind: 'skipped', why: 'online or busy' };
+    throw error;
+  }
+}
+
+/** Has a life look for its pod. The hint is about no pod at all: it wakes, and changes nothing. */
+export async function wakeLife({ sources }: RepairTools, { workflowId, runId }: RunningLife): Promise<void> {
+  await sources.client.workflow.getHandle(workflowId, runId).signal(podStateSignal, { uid: '', state: 'idle' });
+}
+
+/** Ends a life that lost its pod and that no worker takes up. */
+export async function terminateLife({ sources, spec, lives }: RepairTools, { life, mark }: Extract<Finding, { subject: 'life' }>, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired> {
+  const { workflowId, runId, taskQueue, runnerName } = life;
+  const polled = await new PolledQueues(sources.client).isPolled(taskQueue);
+  const [now] = await closerLook({ ...life, polled, pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId) }, lives);
+  if (now === undefined || now.runId !== runId || judgeRunner(now, Date.now(), spec).kind !== 'condemned') return CHANGED;
+  if (zombieStep(now, { ...mark, unpolled: (mark.unpolled ?? 1) - 1 }).kind !== 'terminate') return CHANGED;
+  const at = (await lives.input({ workflowId, runId }))?.at;
+  sources.logger.warn({ workflowId, runId, taskQueue, runner: runnerName }, WORKER_NEVER_CAME_BACK);
+  await sources.client.workflow.getHandle(workflowId, runId).terminate(WORKER_NEVER_CAME_BACK);
+  const removal = at === undefined || runnerName === '' ? undefined : await handOn(sources.client, taskQueue, { name: runnerName }, at, WORKER_NEVER_CAME_BACK);
+  return { kind: 'repaired', ...defined({ note: removal && `its registration was handed on to ${removal}` }) };
+}
+
+function isStill(judgement: Judgement, as: Finding['as']): boolean {
+  return judgement.kind === 'condemned' && judgement.as === as;
+}
+
+function left(judgement: Judgement): Repaired {
+  return judgement.kind === 'skip' ? { kind: 'skipped', why: judgement.why } : CHANGED;
+}

@@ -1,0 +1,146 @@
+import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription, type WorkflowExecutionInfo } from '@temporalio/client';
+import { z } from 'zod';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
+import { quoted, runnersIn, runningDeregistrations } from '../../core/domain/visibility.ts';
+import { DEFAULT_CREDENTIAL, toScope } from '../../core/input/fields.ts';
+import type { RunnerIdentity } from '../../core/domain/pod.ts';
+import type { ServedPlace } from '../../core/domain/place.ts';
+import type { SeenScope } from '../../core/input/sweep.ts';
+import type { LifeFacts } from '../../core/sweep/facts.ts';
+
+/** How long one look may take, its retries included, in ms. */
+const LOOK_MS = 10_000;
+const LIST_MS = 60_000;
+const PING_MS = 5_000;
+/** Scopes of ended runners that are looked for. */
+const MAX_SCOPES = 200;
+
+/** How a life has ended, by the status of its workflow; all others run. */
+const ENDED: Readonly<Record<string, LifeFacts>> = {
+  COMPLETED: { state: 'finished', how: 'has ended' },
+  CANCELLED: { state: 'finished', how: 'was cancelled' },
+  FAILED: { state: 'broken off', how: 'has failed' },
+  TIMED_OUT: { state: 'broken off', how: 'has timed out' },
+};
+
+/** Of a runner's input, as somebody wrote it: what the sweep goes by. */
+const writtenInput = z.object({ organization: z.string().exactOptional(), repository: z.string().exactOptional(), enterprise: z.string().exactOptional(), credential: z.string().exactOptional(), onEviction: z.string().exactOptional() });
+
+/** What a life was started with. */
+export interface LifeInput {
+  /** Absent: a plain command. */
+  readonly at?: SeenScope;
+  readonly resumes: boolean;
+}
+
+/** The lives of one place, by Temporal's own word. */
+export class TemporalLives {
+  readonly #client: Client;
+  readonly #served: ServedPlace;
+
+  constructor(client: Client, served: ServedPlace) {
+    this.#client = client;
+    this.#served = served;
+  }
+
+  /** @throws where Temporal does not answer: soon, whatever it would take a list to give up */
+  async answers(): Promise<void> {
+    await this.#within(PING_MS, async () => await this.#client.workflowService.getSystemInfo({}));
+  }
+
+  /** By visibility, which may be late: an absence counts only once {@link life} says so. */
+  async running(): Promise<WorkflowExecutionInfo[]> {
+    return await this.#list(`${runnersIn(this.#served)} AND ExecutionStatus = 'Running'`);
+  }
+
+  /** Temporal has a record of some life of this place. */
+  async knowsPlace(): Promise<boolean> {
+    return (await this.#list(runnersIn(this.#served), 1)).length > 0;
+  }
+
+  /** Is, or was, a runner of that name one of this place? By visibility. */
+  async knowsRunner(name: string): Promise<boolean> {
+    return (await this.#list(`${runnersIn(this.#served)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`, 1)).length > 0;
+  }
+
+  /** Does a life have a runner of that name now, at whichever place? By visibility. */
+  async runs(name: string): Promise<boolean> {
+    return (await this.#list(`WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`, 1)).length > 0;
+  }
+
+  /** Ids and task queues of the running removals of registrations. */
+  async deregistrations(): Promise<{ workflowId: string; taskQueue: string }[]> {
+    return (await this.#list(runningDeregistrations())).map(({ workflowId, taskQueue }) => ({ workflowId, taskQueue }));
+  }
+
+  /** One life of each scope that Temporal knows of at this place, running or ended. Each costs a request, however many lives there were. */
+  async oneOfEachScope(): Promise<{ workflowId: string; runId: string; scope: string }[]> {
+    const found: { workflowId: string; runId: string; scope: string }[] = [];
+    const { name } = SEARCH_ATTRIBUTES.scope;
+    for (;;) {
+      const others = found.length === 0 ? '' : ` AND ${name} NOT IN (${found.map(({ scope }) => quoted(scope)).join(', ')})`;
+      const [life] = await this.#list(`${runnersIn(this.#served)} AND ${name} IS NOT NULL${others}`, 1);
+      const scope = life?.typedSearchAttributes.get(SEARCH_ATTRIBUTES.scope);
+      if (life === undefined || scope === undefined || found.length >= MAX_SCOPES) return found;
+      found.push({ workflowId: life.workflowId, runId: life.runId, scope });
+    }
+  }
+
+  /** What has become of a life. Another one that has its workflow id now is not it. */
+  async life({ workflowId, firstRunId }: Pick<RunnerIdentity, 'workflowId' | 'firstRunId'>): Promise<LifeFacts> {
+    const latest = await this.describe(workflowId);
+    if (latest === undefined) return { state: 'unknown', how: 'is not known to Temporal' };
+    const first = latest.raw.workflowExecutionInfo?.firstRunId;
+    if (first && first !== firstRunId) return { state: 'broken off', how: 'has ended, and another run has its id' };
+    const closed = defined({ closedAtMs: latest.closeTime?.getTime() });
+    if (latest.status.name === 'TERMINATED') return { ...closed, state: 'broken off', how: await this.#howTerminated(latest) };
+    const ended = ENDED[latest.status.name];
+    return ended === undefined ? { state: 'running' } : { ...closed, ...ended };
+  }
+
+  /** `undefined`: there is no such workflow. */
+  async describe(workflowId: string): Promise<WorkflowExecutionDescription | undefined> {
+    try {
+      return await this.#within(LOOK_MS, async () => await this.#client.workflow.getHandle(workflowId).describe());
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  /** What a run was started with; `undefined` where there is no record of it, or no reading it. */
+  async input({ workflowId, runId }: { readonly workflowId: string; readonly runId: string }): Promise<LifeInput | undefined> {
+    const { namespace, loadedDataConverter } = this.#client.options;
+    const { history } = await this.#within(LOOK_MS, async () => await this.#client.workflowService.getWorkflowExecutionHistory({ namespace, execution: { workflowId, runId }, maximumPageSize: 1 }));
+    let payloads = [...(history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [])];
+    for (const codec of [...loadedDataConverter.payloadCodecs].reverse()) payloads = await codec.decode(payloads);
+    const [first] = payloads;
+    const { data } = writtenInput.safeParse(first === undefined ? undefined : loadedDataConverter.payloadConverter.fromPayload(first));
+    if (data === undefined) return undefined;
+    const isNamed = data.organization !== undefined || data.repository !== undefined || data.enterprise !== undefined;
+    return { resumes: data.onEviction === 'resume', ...(isNamed ? { at: { scope: toScope(data), credential: data.credential ?? DEFAULT_CREDENTIAL } } : {}) };
+  }
+
+  async #howTerminated({ workflowId, runId }: WorkflowExecutionDescription): Promise<string> {
+    const { namespace } = this.#client.options;
+    const { history } = await this.#within(LOOK_MS, async () => await this.#client.workflowService.getWorkflowExecutionHistoryReverse({ namespace, execution: { workflowId, runId }, maximumPageSize: 1 }));
+    const { reason, identity } = history?.events?.[0]?.workflowExecutionTerminatedEventAttributes ?? {};
+    return `was terminated${identity ? ` by ${identity}` : ''}${reason ? `: ${reason}` : ''}`;
+  }
+
+  async #list(query: string, most = Number.POSITIVE_INFINITY): Promise<WorkflowExecutionInfo[]> {
+    return await this.#within(LIST_MS, async () => {
+      const found: WorkflowExecutionInfo[] = [];
+      for await (const each of this.#client.workflow.list({ query, pageSize: Math.min(most, 1_000) })) {
+        found.push(each);
+        if (found.length >= most) break;
+      }
+      return found;
+    });
+  }
+
+  async #within<T>(ms: number, run: () => Promise<T>): Promise<T> {
+    return await this.#client.withDeadline(Date.now() + ms, run);
+  }
+}

@@ -1,0 +1,146 @@
+/** Public names of the sweep, which finds and repairs what lives, pods and registrations left behind: its input and its report. */
+import type { Durations } from '../domain/duration.ts';
+
+export const SWEEP_WORKFLOW = 'sweep';
+
+/** Why a runner's pod was stopped whose workflow had ended before it. */
+export const FORCED_TO_FAIL = 'the runner was still alive although its workflow had ended; forced to fail';
+/** Why a runner's workflow was terminated whose pod was gone, and which no worker took up again. */
+export const WORKER_NEVER_CAME_BACK = 'worker never came back; forced to fail';
+
+/** What a sweep repairs. */
+export const SWEPT_KINDS = ['orphaned pod', 'ghost registration', 'zombie runner', 'aged pod', 'orphaned resource'] as const;
+export type SweptKind = (typeof SWEPT_KINDS)[number];
+
+/** Why something that was looked at was left alone. */
+export const SWEEP_SKIPS = [
+  /** Younger than `minAge`, or its workflow ended less than that ago. */
+  'young',
+  /** A person's annotation `holdfast.dev/hold`. */
+  'held',
+  /** It is coming up, on its way out, or being evicted. */
+  'mid-flight',
+  /** Nobody works on its workflow just now, and its pod lives: its job may run. */
+  'worker away',
+  /** Its workflow has lost its pod, and goes on with another one when a worker is back. */
+  'resumes',
+  /** Finished in good order; it stays until it is `maxPodAge` old. */
+  'kept',
+  /** A claim that is named in a runner's input, as those of a set's slots are: it outlives its runners. */
+  'outlives its runner',
+  /** A Secret or claim that a pod still uses. */
+  'in use',
+  /** A registration that nothing proves to be this installation's. */
+  'not ours',
+  /** A runner that is online, or runs a job. */
+  'online or busy',
+  /** A workflow `deregistration` is at it. */
+  'handed on',
+  /** A scope of ended runners only, which the credential cannot see any more. */
+  'scope out of sight',
+  /** A running life that is older than `maxRunAge`: its end is its own affair (`timeouts`). */
+  'long life',
+  /** The second look, at live sources, did not agree. */
+  'changed',
+  /** There is more than one sweep repairs. */
+  'left for the next sweep',
+] as const;
+export type SweepSkip = (typeof SWEEP_SKIPS)[number];
+
+/** Durations by which a sweep judges, with the defaults that are right for production. */
+export const SWEEP_LIMITS = {
+  /** What is younger is left alone. @default "30s" */
+  minAge: '30s',
+  /** How long the pod of a runner that finished in good order may stay. @default "24h" */
+  maxPodAge: '24h',
+  /** Running lives that are older are counted in the report. @default "7d" */
+  maxRunAge: '7d',
+  /** How old the CI server's lists may be: a registration is removed so long after it was marked at the earliest. @default "1m" */
+  listAge: '1m',
+} as const;
+
+/** Input of a sweep. */
+export interface SweepInput extends Durations<typeof SWEEP_LIMITS> {
+  /** Looks and reports; marks and repairs nothing. @default false */
+  dryRun?: boolean;
+  /** Goes on where it would stop: it condemns more than half of ten or more pods, or Temporal knows no life of this place. @default false */
+  force?: boolean;
+  /** Scopes at the CI server to look at, besides those of the lives and pods that are known. Each names exactly one of the three. */
+  scopes?: SweepScope[];
+}
+
+export interface SweepScope {
+  organization?: string;
+  /** `owner/repo`. */
+  repository?: string;
+  enterprise?: string;
+  /** @default "default" */
+  credential?: string;
+}
+
+/**
+ * A first look's finding about what cannot carry a mark itself: a registration or a workflow. Pods, Secrets and claims carry theirs as the
+ * annotation `holdfast.dev/sweep`.
+ */
+export interface SweepMark {
+  kind: 'ghost registration' | 'zombie runner';
+  /** What it is about: `organization acme#17`, or a workflow id and its run id. */
+  key: string;
+  /** When it was found first (ISO 8601). */
+  since: string;
+  /** Sweeps in a row, the first included, in which nobody polled the task queues of a zombie. */
+  unpolled?: number;
+}
+
+/** One finding, and what was done about it. */
+export interface SweptItem {
+  kind: SweptKind;
+  /** Its name. */
+  what: string;
+  /** A namespace, a scope such as `organization acme`, or a task queue. */
+  where: string;
+  /** One sentence for people. */
+  reason: string;
+  /**
+   * `found`: in a dry run, or where the sweep stopped. `marked`: first look. `waits`: marked before, not yet to be repaired (a zombie that was
+   * signalled, a registration whose list may be old).
+   */
+  done: 'found' | 'marked' | 'waits' | 'repaired' | 'failed';
+  /** Of a zombie: its workflow. Of a pod: the one that it belonged to. */
+  workflowId?: string;
+  /** What went wrong. With `repaired`: what goes on (a busy registration that was handed on). */
+  note?: string;
+}
+
+export interface SweepCounts {
+  found: number;
+  marked: number;
+  repaired: number;
+  failed: number;
+}
+
+/** What a sweep did: the result of the workflow, and what the command prints. */
+export interface SweepReport {
+  /** Where: `compute/cluster/installation/namespace`. */
+  place: string;
+  /** When it began (ISO 8601). */
+  at: string;
+  tookMs: number;
+  dryRun: boolean;
+  /** Absent: could not be counted. */
+  lookedAt: { lives?: number; pods?: number; secrets?: number; claims?: number; scopes?: number; registrations?: number };
+  /** Lists that could not be had, or not to their end. Where there is one, nothing was touched. */
+  incomplete: { list: string; why: string }[];
+  /** Lists that this process may not have and can do without: Secrets and claims, for a worker. */
+  unseen: { list: string; why: string }[];
+  /** Why nothing was touched, though all lists were there. */
+  stopped?: string;
+  counts: Record<SweptKind, SweepCounts>;
+  skipped: Partial<Record<SweepSkip, number>>;
+  /** At most 200: failed ones first. */
+  items: SweptItem[];
+  /** Findings beyond those. */
+  moreItems: number;
+  /** To be handed to the next sweep, at most 500. */
+  marks: SweepMark[];
+}

@@ -1,0 +1,41 @@
+/** The sweep's input: from what people write to a {@link SweepSpec}. */
+import { z } from 'zod';
+import { SWEEP_LIMITS, type SweepInput, type SweepScope } from '../contract/index.ts';
+import type { Scope } from '../domain/ciServer.ts';
+import { milliseconds, type Milliseconds } from '../domain/duration.ts';
+import { credentialName, DEFAULT_CREDENTIAL, durationFields, durationOrNone, scopeErrors, scopeFields, toErrors, toScope, type FieldsOf, type Parsed } from './fields.ts';
+
+/** By what a sweep judges. */
+export type SweepLimits = Milliseconds<typeof SWEEP_LIMITS>;
+
+/** A scope, seen with a credential. */
+export interface SeenScope {
+  readonly scope: Scope;
+  readonly credential: string;
+}
+
+/** A validated sweep, with every default filled in. */
+export interface SweepSpec extends SweepLimits {
+  readonly dryRun: boolean;
+  readonly force: boolean;
+  readonly scopes: readonly SeenScope[];
+}
+
+const scope = z.strictObject({ ...scopeFields, credential: credentialName.exactOptional() } satisfies FieldsOf<SweepScope>);
+
+const schema = z.strictObject({
+  ...durationFields(SWEEP_LIMITS, durationOrNone),
+  dryRun: z.boolean().exactOptional(),
+  force: z.boolean().exactOptional(),
+  scopes: z.array(scope).max(1_000, 'must have at most 1000 scopes').exactOptional(),
+} satisfies FieldsOf<SweepInput>);
+
+/** Every error is reported at once. @param raw - the workflow's only argument; absent: the defaults */
+export function parseSweepInput(raw: unknown = {}): Parsed<SweepSpec> {
+  const parsed = schema.safeParse(raw ?? {});
+  if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
+  const { dryRun = false, force = false, scopes = [], ...limits } = parsed.data;
+  const errors = scopes.flatMap((each, index) => scopeErrors(each).map(({ field, message }) => ({ field: `scopes.${index}.${field}`, message })));
+  if (errors.length > 0) return { ok: false, errors };
+  return { ok: true, spec: { dryRun, force, scopes: scopes.map((each) => ({ scope: toScope(each), credential: each.credential ?? DEFAULT_CREDENTIAL })), ...milliseconds({ ...SWEEP_LIMITS, ...limits }) } };
+}

@@ -1,0 +1,109 @@
+/** What a sweep does about what it has found: the judgements of all, the marks of the sweep before, and the rules about the whole. Pure. */
+import type { SweepMark, SweepSkip, SweptKind } from '../contract/index.ts';
+import { defined } from '../defined.ts';
+import type { SweepSpec } from '../input/sweep.ts';
+import type { Judgement, LifeFacts, RunningLife, SeenRegistration } from './facts.ts';
+import { judgePod } from './judgePod.ts';
+import { judgeRegistration } from './judgeRegistration.ts';
+import { judgeResource } from './judgeResource.ts';
+import { judgeRunner } from './judgeRunner.ts';
+import { parseObjectMark } from './objectMark.ts';
+import type { OwnedObject } from './ownedObject.ts';
+import { zombieStep, type ZombieStep } from './zombieStep.ts';
+
+/** An object, and the life that it was made for. */
+export interface SeenObject {
+  readonly object: OwnedObject;
+  readonly life: LifeFacts;
+  /** Of a Secret or claim: a pod of that life is there. */
+  readonly used: boolean;
+}
+
+export interface SweepFindings {
+  readonly pods: readonly SeenObject[];
+  readonly resources: readonly SeenObject[];
+  readonly registrations: readonly SeenRegistration[];
+  readonly lives: readonly RunningLife[];
+  /** Temporal has a record of some life of this place, running or not. */
+  readonly knowsPlace: boolean;
+}
+
+/** One thing that is wrong, and what is next for it. */
+export type Finding = { readonly as: SweptKind; readonly reason: string } & (
+  | { readonly subject: 'object'; readonly object: OwnedObject; readonly step: 'mark' | 'repair' }
+  | { readonly subject: 'registration'; readonly registration: SeenRegistration; readonly step: 'mark' | 'wait' | 'repair'; readonly mark: SweepMark }
+  | { readonly subject: 'life'; readonly life: RunningLife; readonly step: ZombieStep['kind']; readonly mark: SweepMark }
+);
+
+export interface SweepPlan {
+  /** Why nothing of it is to be done. */
+  readonly stopped?: string;
+  readonly findings: readonly Finding[];
+  /** Marked by an earlier sweep, and nothing is wrong with them any more. */
+  readonly unmark: readonly OwnedObject[];
+  readonly skipped: Partial<Record<SweepSkip, number>>;
+}
+
+/** From so many pods on, more than half of them are not condemned at once without force. */
+const MANY_PODS = 10;
+
+/** @param marks - of the last sweep, for what carries none itself */
+export function decideSweep(found: SweepFindings, marks: readonly SweepMark[], nowMs: number, spec: SweepSpec): SweepPlan {
+  const skipped: Partial<Record<SweepSkip, number>> = {};
+  const count = (why: SweepSkip): void => {
+    skipped[why] = (skipped[why] ?? 0) + 1;
+  };
+  const findings: Finding[] = [];
+  const unmark: OwnedObject[] = [];
+  const markOf = new Map(marks.map((mark) => [`${mark.kind} ${mark.key}`, mark]));
+  const judged = <T>(subject: T, judgement: Judgement, finding: (as: SweptKind, reason: string) => Finding, otherwise: (subject: T) => void = () => undefined): void => {
+    if (judgement.kind === 'condemned') return void findings.push(finding(judgement.as, judgement.reason));
+    if (judgement.kind === 'skip') count(judgement.why);
+    otherwise(subject);
+  };
+  const seenObject = (object: OwnedObject, judgement: Judgement): void =>
+    judged(
+      object,
+      judgement,
+      (as, reason) => ({ as, reason, subject: 'object', object, step: parseObjectMark(object.mark)?.kind === as ? 'repair' : 'mark' }),
+      () => (object.mark !== undefined && !object.held ? unmark.push(object) : undefined),
+    );
+
+  for (const { object, life } of found.pods) seenObject(object, judgePod(object, life, nowMs, spec));
+  for (const { object, life, used } of found.resources) seenObject(object, judgeResource(object, life, used, nowMs, spec));
+  for (const registration of found.registrations) {
+    judged(registration, judgeRegistration(registration), (as, reason) => {
+      const earlier = markOf.get(`${as} ${registrationKey(registration)}`);
+      const mark = earlier ?? { kind: 'ghost registration', key: registrationKey(registration), since: new Date(nowMs).toISOString() };
+      // A list may be older than what it is about.
+      const step = earlier === undefined ? 'mark' : Date.parse(mark.since) + spec.listAgeMs <= nowMs ? 'repair' : 'wait';
+      return { as, reason, subject: 'registration', registration, step, mark };
+    });
+  }
+  for (const life of found.lives) {
+    if (nowMs - life.startedAtMs > spec.maxRunAgeMs) count('long life');
+    judged(life, judgeRunner(life, nowMs, spec), (as, reason) => {
+      const earlier = markOf.get(`${as} ${lifeKey(life)}`);
+      const { kind: step, unpolled } = zombieStep(life, earlier);
+      return { as, reason, subject: 'life', life, step, mark: { kind: 'zombie runner', key: lifeKey(life), since: earlier?.since ?? new Date(nowMs).toISOString(), unpolled } };
+    });
+  }
+  return { findings, unmark, skipped, ...defined({ stopped: spec.force ? undefined : whyStopped(found, findings) }) };
+}
+
+function whyStopped({ pods, knowsPlace }: SweepFindings, findings: readonly Finding[]): string | undefined {
+  const condemned = findings.filter(({ as }) => as === 'orphaned pod' || as === 'aged pod').length;
+  if (condemned === 0) return undefined;
+  if (!knowsPlace) return `Temporal knows no runner of this place, running or ended, and ${condemned} of its pods are here: is this the right server and namespace? If so, force the sweep`;
+  if (pods.length < MANY_PODS || condemned * 2 <= pods.length) return undefined;
+  return `it would condemn ${condemned} of ${pods.length} pods, more than half: look at why, and if it is right, force the sweep`;
+}
+
+/** {@link SweepMark.key} of a registration. */
+export function registrationKey({ scope, id }: SeenRegistration): string {
+  return `${scope.kind} ${scope.name}#${id}`;
+}
+
+function lifeKey({ workflowId, runId }: RunningLife): string {
+  return `${workflowId} ${runId}`;
+}

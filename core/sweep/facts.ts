@@ -1,0 +1,64 @@
+/** What a sweep knows, from its three lists. Plain data. */
+import type { RunnerPhase, SweepSkip, SweptKind } from '../contract/index.ts';
+import type { SeenScope } from '../input/sweep.ts';
+import type { OwnedObject } from './ownedObject.ts';
+
+/**
+ * The life that an object was made for, by Temporal's own record of it. `finished`: with a verdict; `broken off`: terminated, failed or timed
+ * out; `unknown`: Temporal has no record of it.
+ */
+export interface LifeFacts {
+  readonly state: 'running' | 'finished' | 'broken off' | 'unknown';
+  /** ms since the epoch. */
+  readonly closedAtMs?: number;
+  /** For people: `was terminated (by hand)`. */
+  readonly how?: string;
+}
+
+/** A running life of this place. Times in ms since the epoch. */
+export interface RunningLife {
+  readonly workflowId: string;
+  /** Of the run that runs. */
+  readonly runId: string;
+  readonly taskQueue: string;
+  readonly startedAtMs: number;
+  /** As lists show it. */
+  readonly phase: RunnerPhase;
+  /** Its present runner's, at the CI server. */
+  readonly runnerName: string;
+  /** Its pods. */
+  readonly pods: readonly OwnedObject[];
+  /** Does any worker poll its task queues? */
+  readonly polled: boolean;
+  /** What it was running is taken up again by another pod of this life. */
+  readonly resumes: boolean;
+  /** Since when its workflow task waits for a worker; absent: none does. */
+  readonly taskWaitsSinceMs?: number;
+}
+
+/** A registration at the CI server, in the list of a scope. */
+export interface SeenRegistration extends SeenScope {
+  readonly id: number;
+  readonly name: string;
+  readonly online: boolean;
+  readonly busy: boolean;
+  /** What proves it to be this place's: its label, or Temporal's record of a life with that name. Absent: nothing does. */
+  readonly proof?: 'label' | 'record';
+  /** Its life runs. */
+  readonly alive: boolean;
+  /** A pod of its life is there. */
+  readonly hasPod: boolean;
+  /** Id of a workflow `deregistration` that is at it, and has a worker. */
+  readonly handedOn?: string;
+}
+
+/** What is thought of one thing that was looked at. */
+export type Judgement =
+  /** Nothing is wrong with it. */
+  | { readonly kind: 'fine' }
+  | { readonly kind: 'skip'; readonly why: SweepSkip }
+  | { readonly kind: 'condemned'; readonly as: SweptKind; readonly reason: string };
+
+export const FINE: Judgement = { kind: 'fine' };
+export const skip = (why: SweepSkip): Judgement => ({ kind: 'skip', why });
+export const condemned = (as: SweptKind, reason: string): Judgement => ({ kind: 'condemned', as, reason });

@@ -1,0 +1,32 @@
+import { FORCED_TO_FAIL } from '../contract/index.ts';
+import { TERMINATION_OVERDUE_MS } from '../domain/podConditions.ts';
+import { formatDuration } from '../domain/duration.ts';
+import type { SweepLimits } from '../input/sweep.ts';
+import { condemned, FINE, skip, type Judgement, type LifeFacts } from './facts.ts';
+import type { OwnedObject } from './ownedObject.ts';
+
+/**
+ * Is this pod one that nobody looks after any more? The first row that matches decides. A running life is the one that looks after its pods,
+ * whatever they are like, also while its worker is away.
+ * @param life - the one that the pod was made for
+ */
+export function judgePod(object: OwnedObject, life: LifeFacts, nowMs: number, { minAgeMs, maxPodAgeMs }: SweepLimits): Judgement {
+  const { pod, identity } = object;
+  if (pod === undefined || identity === undefined) return skip('not ours');
+  if (life.state === 'running') return FINE;
+  if (object.held) return skip('held');
+  if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs) return skip('young');
+  if (pod.terminating && !isOverdue(object, nowMs)) return skip('mid-flight');
+  // What is left of an eviction has ended.
+  if (pod.disruption !== undefined && !pod.ended) return skip('mid-flight');
+  const whose = `its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`;
+  if (!pod.ended) return condemned('orphaned pod', `${FORCED_TO_FAIL} (${whose})`);
+  if (life.state !== 'finished') return condemned('orphaned pod', `the runner has ended, and ${whose}`);
+  const ageMs = nowMs - object.createdAtMs;
+  return ageMs < maxPodAgeMs ? skip('kept') : condemned('aged pod', `it is ${formatDuration(ageMs)} old, and ${whose}`);
+}
+
+/** It was told to go, and has outlived its grace: only a deletion without grace helps. */
+export function isOverdue({ pod }: OwnedObject, nowMs: number): boolean {
+  return pod?.terminationDeadline !== undefined && Date.parse(pod.terminationDeadline) + TERMINATION_OVERDUE_MS <= nowMs;
+}

@@ -1,0 +1,38 @@
+import type { RunnerPhase } from '../contract/index.ts';
+import { isBusy } from '../domain/podConditions.ts';
+import { formatDuration } from '../domain/duration.ts';
+import type { SweepLimits } from '../input/sweep.ts';
+import { condemned, FINE, skip, type Judgement, type RunningLife } from './facts.ts';
+import type { OwnedObject } from './ownedObject.ts';
+
+/** A pod is still to come. */
+const COMING_UP: ReadonlySet<RunnerPhase> = new Set(['Requested', 'Provisioning']);
+/** Its pod goes, or has gone, by its own doing. */
+const LEAVING: ReadonlySet<RunnerPhase> = new Set(['Draining', 'Unregistering', 'TearingDown', 'Gone']);
+
+/**
+ * Has this life lost its pod without taking notice? The first row that matches decides. A worker that is away is no reason to touch a life
+ * whose pod lives, for its job may run; nor one that is going to have another pod.
+ */
+export function judgeRunner(life: RunningLife, nowMs: number, { minAgeMs }: SweepLimits): Judgement {
+  const { phase, polled, pods } = life;
+  if (nowMs - life.startedAtMs < minAgeMs) return skip('young');
+  if (pods.some(({ held }) => held)) return skip('held');
+  const living = pods.filter(({ pod }) => pod?.ended === false);
+  const whose = polled ? '' : ', and no worker polls its task queue';
+  if (living.length > 0) {
+    if (polled) return FINE;
+    const overdue = living.every((pod) => jobIsOverdue(pod, nowMs));
+    return overdue ? condemned('zombie runner', `its job has run for longer than ${formatDuration(living[0]?.jobTimeoutCapMs ?? 0)}, the most that it may${whose}`) : skip('worker away');
+  }
+  if (pods.length === 0 && COMING_UP.has(phase)) return skip('mid-flight');
+  if (polled && (pods.length > 0 || LEAVING.has(phase))) return skip('mid-flight');
+  if (life.resumes) return skip('resumes');
+  return condemned('zombie runner', `it is ${phase}, its pod ${pods.length > 0 ? 'has ended' : 'is gone'}${whose}`);
+}
+
+/** Its job has run for longer than any may, by the pod's own word. One that does not tell may have begun a job just now. */
+function jobIsOverdue({ pod, jobTimeoutCapMs }: OwnedObject, nowMs: number): boolean {
+  if (pod === undefined || jobTimeoutCapMs === undefined || isBusy(pod, nowMs) !== true || pod.readinessChangedAt === undefined) return false;
+  return Date.parse(pod.readinessChangedAt) + jobTimeoutCapMs < nowMs;
+}

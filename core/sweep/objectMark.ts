@@ -1,0 +1,21 @@
+/** The text that a sweep leaves on a pod, Secret or claim: for people, and for the next sweep. Pure. */
+import { SWEPT_KINDS, type SweptKind } from '../contract/index.ts';
+
+export interface ObjectMark {
+  /** ms since the epoch. */
+  readonly atMs: number;
+  readonly kind: SweptKind;
+}
+
+/** `2026-01-01T00:00:00.000Z orphaned pod: REASON`. @param nowMs - ms since the epoch */
+export function objectMark(kind: SweptKind, reason: string, nowMs: number): string {
+  return `${new Date(nowMs).toISOString()} ${kind}: ${reason}`;
+}
+
+/** What {@link objectMark} wrote; `undefined`: nothing that a sweep would write. */
+export function parseObjectMark(text: string | undefined): ObjectMark | undefined {
+  const [, at = '', rest = ''] = /^(\S+) (.*)$/s.exec(text ?? '') ?? [];
+  const atMs = Date.parse(at);
+  const kind = SWEPT_KINDS.find((each) => rest.startsWith(`${each}: `));
+  return Number.isNaN(atMs) || kind === undefined ? undefined : { atMs, kind };
+}

@@ -1,0 +1,35 @@
+/** What one installation owns in a cluster, as the sweep sees it. Plain data. */
+import type { PodView, RunnerIdentity } from '../domain/pod.ts';
+import type { SeenScope } from '../input/sweep.ts';
+
+export type OwnedKind = 'pod' | 'secret' | 'claim';
+
+/** One object that carries this installation's label, at one moment. */
+export interface OwnedObject {
+  readonly kind: OwnedKind;
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** ms since the epoch. */
+  readonly createdAtMs: number;
+  /** The runner that it was made for; of a claim: the life, with attempt 0. Absent: none in particular. */
+  readonly identity?: RunnerIdentity;
+  /** What is noted of the runner's registration. */
+  readonly registration?: OwnedRegistration;
+  /** A person's "do not touch". */
+  readonly held: boolean;
+  /** It is being deleted. */
+  readonly terminating: boolean;
+  /** The text that the last sweep has left. */
+  readonly mark?: string;
+  /** Of a pod. */
+  readonly pod?: PodView;
+  /** Of a pod: how long a job of its runner may take at most, in ms. */
+  readonly jobTimeoutCapMs?: number;
+}
+
+export interface OwnedRegistration extends Partial<SeenScope> {
+  readonly name: string;
+  readonly id?: number;
+}

@@ -1,0 +1,143 @@
+/** Each row of the sweep's table on real components: made by hand, found, marked, and repaired in the next sweep. */
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+import { DEREGISTRATION_WORKFLOW, FORCED_TO_FAIL, WORKER_NEVER_CAME_BACK, podStateSignal } from '../../core/contract/index.ts';
+import { signalsOf } from '../support/demandSets.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { SweepWorld } from '../support/sweepWorld.ts';
+import { untilSeen } from '../support/until.ts';
+import { WireRunner } from '../support/wireRunner.ts';
+
+await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
+  let world: SweepWorld;
+  beforeEach(async () => {
+    world = await SweepWorld.open(lab);
+  });
+  afterEach(async () => await world.close());
+
+  const handedOn = async (name: string): Promise<{ type: string; input: unknown }> => {
+    const { events } = await world.client.workflow.getHandle(`deregistration-${name}`).fetchHistory();
+    const started = events?.[0]?.workflowExecutionStartedEventAttributes;
+    return { type: started?.workflowType?.name ?? '', input: JSON.parse(Buffer.from(started?.input?.payloads?.[0]?.data ?? []).toString()) };
+  };
+
+  test('orphaned pod: marked, then unregistered and stopped with its own grace, in so many words', async () => {
+    const life = await world.terminated('because I could');
+    const { pod, registration } = await world.provision(life);
+
+    const first = await world.sweep();
+    expect(first).toMatchObject({ incomplete: [], counts: { 'orphaned pod': { found: 1, marked: 1, repaired: 0, failed: 0 } }, items: [{ kind: 'orphaned pod', what: pod.name, where: world.harness.namespace, done: 'marked', workflowId: life.identity.workflowId }] });
+    const marked = await world.object('pod', pod.name);
+    expect(marked).toMatchObject({ mark: expect.stringMatching(/^\d{4}-.*Z orphaned pod: .*was terminated by .*: because I could/), pod: { terminating: false } });
+    expect(world.simulator.runner(life.runnerName)).toBeDefined();
+
+    const second = await world.sweep();
+    expect(second).toMatchObject({ counts: { 'orphaned pod': { found: 1, marked: 0, repaired: 1, failed: 0 } }, items: [{ done: 'repaired', note: expect.stringContaining(`deregistration-${life.runnerName}`) }] });
+    const { metadata } = await world.core.readNamespacedPod({ namespace: world.harness.namespace, name: pod.name });
+    expect(metadata).toMatchObject({ uid: pod.uid, deletionGracePeriodSeconds: 20, annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(FORCED_TO_FAIL) } });
+    expect(world.log).toEqual([{ message: FORCED_TO_FAIL, fields: expect.objectContaining({ pod: pod.name, workflowId: life.identity.workflowId, registration: 'removed' }) }]);
+    expect(world.simulator.runner(life.runnerName)).toBeUndefined();
+    expect(await handedOn(life.runnerName)).toEqual({ type: DEREGISTRATION_WORKFLOW, input: { organization: world.scope.name, credential: 'default', runner: { name: life.runnerName, id: registration.runnerId }, reason: FORCED_TO_FAIL } });
+
+    // On its way: nothing more is done to it.
+    expect(await world.sweep()).toMatchObject({ items: [], skipped: { 'mid-flight': 1 } });
+    await world.harness.finishTermination(pod);
+    expect(await world.sweep()).toMatchObject({ items: [], skipped: {} });
+    expect(await world.names()).toEqual({ pods: [], secrets: [], claims: [] });
+  });
+
+  test('orphaned pod whose runner is busy: the 422 does not spare it, and its registration is handed on', async () => {
+    const life = await world.terminated();
+    const { pod, registration } = await world.provision(life);
+    const { runner } = await WireRunner.start(world.simulator.url, registration);
+    const job = world.simulator.queueJob({ repo: `${world.scope.name}/app` });
+    await world.simulator.waitForJob(job.id, 'in_progress');
+    await world.sweep();
+    expect(await world.sweep()).toMatchObject({ items: [{ done: 'repaired', note: expect.stringMatching(/could not be removed yet \(.*is (still|currently) running a job.*deregistration-/s) }] });
+    expect(await world.object('pod', pod.name)).toMatchObject({ terminating: true });
+    expect(await handedOn(life.runnerName)).toMatchObject({ input: { reason: FORCED_TO_FAIL } });
+    // Its runner is still online, its pod still there; and then, somebody is at it.
+    expect(await world.sweep()).toMatchObject({ items: [], skipped: { 'mid-flight': 1, 'in use': 1 } });
+    runner.stop();
+  });
+
+  test('orphaned pod that has ended: deleted', async () => {
+    const life = await world.terminated();
+    const { pod } = await world.provision(life);
+    await world.harness.end(pod, 0);
+    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'orphaned pod', done: 'marked' }], skipped: { 'in use': 2 } });
+    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'orphaned pod', done: 'repaired' }] });
+    await world.harness.finishTermination(pod);
+    expect(await world.names()).toMatchObject({ pods: [], secrets: [] });
+    expect(world.simulator.runners()).toEqual([]);
+  });
+
+  test('ghost registration: marked in the report, then removed', async () => {
+    const { runnerName } = await world.terminated();
+    const { runnerId } = await world.register(runnerName);
+    const report = await world.sweep();
+    expect(report).toMatchObject({ items: [{ kind: 'ghost registration', what: runnerName, where: `organization ${world.scope.name}`, done: 'marked' }], marks: [{ kind: 'ghost registration', key: `organization ${world.scope.name}#${runnerId}` }] });
+    expect(await world.sweep({ listAge: '1m' })).toMatchObject({ items: [{ done: 'waits' }], marks: report.marks });
+    expect(world.simulator.runner(runnerName)).toBeDefined();
+    expect(await world.sweep()).toMatchObject({ counts: { 'ghost registration': { repaired: 1 } }, marks: [] });
+    expect(world.simulator.runners()).toEqual([]);
+  });
+
+  test('ghost registration without a label: by the record of a life with its name', async () => {
+    const life = await world.life();
+    await life.handle.terminate();
+    const { searchAttributes } = await life.handle.describe();
+    const [listedName] = searchAttributes['RunnerName'] as string[];
+    await world.register(listedName ?? '', ['self-hosted']);
+    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'ghost registration', what: listedName }] });
+  });
+
+  test('zombie runner: its worker never came back', async () => {
+    const life = await world.life({ phase: 'Busy' });
+    const { searchAttributes } = await life.handle.describe();
+    const [listedName] = searchAttributes['RunnerName'] as string[];
+    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', what: life.identity.workflowId, where: world.taskQueue, done: 'marked' }], marks: [{ unpolled: 1 }] });
+    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', done: 'waits' }], marks: [{ unpolled: 2 }] });
+    expect(await life.handle.describe()).toMatchObject({ status: { name: 'RUNNING' } });
+    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', done: 'repaired', note: expect.stringContaining(`deregistration-${listedName}`) }], marks: [] });
+    expect(await life.handle.describe()).toMatchObject({ status: { name: 'TERMINATED' } });
+    const { events } = await life.handle.fetchHistory();
+    expect(events?.at(-1)?.workflowExecutionTerminatedEventAttributes?.reason).toBe(WORKER_NEVER_CAME_BACK);
+    expect(await handedOn(listedName ?? '')).toEqual({ type: DEREGISTRATION_WORKFLOW, input: { organization: world.scope.name, credential: 'default', runner: { name: listedName }, reason: WORKER_NEVER_CAME_BACK } });
+  });
+
+  test('zombie runner whose worker is there: woken, and never terminated', async () => {
+    const life = await world.life({ phase: 'Busy', taskQueue: await world.polledQueue() });
+    for (const expected of ['marked', 'waits', 'waits', 'waits']) expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', done: expected }] });
+    expect(await life.handle.describe()).toMatchObject({ status: { name: 'RUNNING' } });
+    const signals = await signalsOf(life.handle, podStateSignal.name);
+    expect(signals.length).toBeGreaterThan(0);
+    expect(signals[0]).toEqual({ uid: '', state: 'idle' });
+  });
+
+  test('aged pod: of a runner that finished in good order, once it is older than maxPodAge', async () => {
+    const life = await world.finished();
+    const pod = await world.run(life);
+    await world.harness.end(pod, 0);
+    expect(await world.sweep()).toMatchObject({ items: [], skipped: { kept: 1 } });
+    expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({ items: [{ kind: 'aged pod', done: 'marked' }] });
+    expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({ items: [{ kind: 'aged pod', done: 'repaired' }] });
+    await world.harness.finishTermination(pod);
+    expect(await world.names()).toMatchObject({ pods: [] });
+  });
+
+  test('orphaned resource: Secret and claim of a runner that is gone', async () => {
+    const life = await world.terminated();
+    const volumeClaims = [{ name: 'state', mountPath: '/state', storage: '1Gi' }];
+    const { pod } = await world.provision(life, { volumeClaims });
+    await world.harness.vanish(pod);
+    await world.ciServer.removeRegistration(world.scope, world.simulator.runner(life.runnerName)?.id ?? 0);
+    const { secrets, claims } = await world.names();
+    expect([secrets.length, claims.length]).toEqual([1, 1]);
+    expect(await world.sweep()).toMatchObject({ counts: { 'orphaned resource': { found: 2, marked: 2 } } });
+    expect([(await world.object('secret', secrets[0] ?? ''))?.mark, (await world.object('claim', claims[0] ?? ''))?.mark]).toEqual([expect.stringContaining('orphaned resource: the Secret'), expect.stringContaining('orphaned resource: the claim')]);
+    expect(await world.sweep()).toMatchObject({ counts: { 'orphaned resource': { repaired: 2 } } });
+    // The claim goes as soon as the controller of its protection has seen that nobody uses it.
+    await untilSeen('nothing to be left', async () => await world.names(), (names) => Object.values(names).flat().length === 0);
+  });
+});

@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import type { CoreV1Api } from '@kubernetes/client-node';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import type { LabState } from '../../tools/lab/lab.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
+import { placeLabel, runnerHash } from '../../activities/compute/naming.ts';
+import type { OwnedObjects } from '../../activities/ownedObjects.ts';
+import type { CiServer, Compute, Registration } from '../../activities/ports.ts';
+import { sweep, type SweepSources } from '../../activities/sweep/sweep.ts';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput, type RunnerPhase, type SweepInput, type SweepMark, type SweepReport } from '../../core/contract/index.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
+import type { PodRequest, PodView, RunnerIdentity } from '../../core/domain/pod.ts';
+import { placeName } from '../../core/domain/place.ts';
+import { runnerName } from '../../core/domain/runnerName.ts';
+import { parseSweepInput } from '../../core/input/sweep.ts';
+import type { OwnedKind, OwnedObject } from '../../core/sweep/ownedObject.ts';
+import { startKubernetesHarness, type KubernetesHarness } from './kubernetesHarness.ts';
+import { terminateAll } from './terminateAll.ts';
+import { until } from './until.ts';
+
+Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
+
+/** A life that nobody lives: its workflow, and what the test makes for it. */
+export interface SweptLife {
+  readonly handle: WorkflowHandle;
+  readonly identity: RunnerIdentity;
+  readonly runnerName: string;
+}
+
+/** Nothing is too young here, and no list too old. */
+const AT_ONCE: SweepInput = { minAge: '0s', listAge: '0s' };
+
+process.env['HOLDFAST_SWEEP_TOKEN'] = 'ghp_sweep';
+
+/** An API server without kubelets, a Temporal server without workers, and the simulated GitHub: states are made by hand, and swept. */
+export class SweepWorld {
+  readonly harness: KubernetesHarness;
+  readonly simulator: Simulator;
+  readonly client: Client;
+  readonly scope: Scope = { kind: 'organization', name: `acme-${randomUUID().slice(0, 6)}` };
+  readonly taskQueue = `sweep-${randomUUID().slice(0, 8)}`;
+  readonly place: string;
+  readonly log: { fields: object; message: string }[] = [];
+  marks: SweepMark[] = [];
+  readonly #ciServers: ReturnType<typeof createCiServers>;
+  readonly #address: string;
+  readonly #queues: string[] = [this.taskQueue];
+  readonly #workers: { worker: Worker; connection: NativeConnection; done: Promise<void> }[] = [];
+
+  private constructor(harness: KubernetesHarness, simulator: Simulator, client: Client, address: string, place: string) {
+    this.harness = harness;
+    this.simulator = simulator;
+    this.client = client;
+    this.#address = address;
+    this.place = place;
+    this.#ciServers = createCiServers(parseCredentials({ default: { type: 'pat', tokenEnv: 'HOLDFAST_SWEEP_TOKEN', apiUrl: simulator.url } }));
+  }
+
+  static async open(lab: LabState): Promise<SweepWorld> {
+    const { address = '' } = lab.temporal ?? {};
+    const [harness, simulator, connection] = await Promise.all([startKubernetesHarness(lab.kubernetes?.kubeconfig ?? ''), startSimulator({ tokens: [{ token: 'ghp_sweep', name: 'sweep' }] }), Connection.connect({ address })]);
+    return new SweepWorld(harness, simulator, new Client({ connection }), address, placeName(await harness.compute.place()));
+  }
+
+  get owned(): OwnedObjects {
+    const { owned } = this.harness.compute;
+    if (owned === undefined) throw new Error('the compute owns nothing');
+    return owned;
+  }
+
+  get core(): CoreV1Api {
+    return this.harness.core;
+  }
+
+  get ciServer(): CiServer {
+    return this.#ciServers.get('default');
+  }
+
+  /** Starts a life that looks as a runner's does in that phase, on a queue that nobody polls. */
+  async life({ phase = 'Idle', taskQueue = this.taskQueue, input = {} }: { phase?: RunnerPhase; taskQueue?: string; input?: Partial<RunnerInput> } = {}): Promise<SweptLife> {
+    const workflowId = `runner-${randomUUID().slice(0, 8)}`;
+    const given = runnerName(workflowId, randomUUID().replaceAll('-', '').slice(0, 10), 1);
+    const handle = await this.client.workflow.start(RUNNER_WORKFLOW, {
+      workflowId,
+      taskQueue,
+      args: [{ organization: this.scope.name, ...input }],
+      typedSearchAttributes: [
+        { key: SEARCH_ATTRIBUTES.place, value: this.place },
+        { key: SEARCH_ATTRIBUTES.phase, value: phase },
+        { key: SEARCH_ATTRIBUTES.scope, value: this.scope.name },
+        { key: SEARCH_ATTRIBUTES.name, value: given },
+      ],
+    });
+    const identity = { workflowId, firstRunId: handle.firstExecutionRunId, attempt: 1 };
+    await this.#listed(`WorkflowId = '${workflowId}'`);
+    // The hash in its name is not known before it is started: what is made for it has the right one, as in a real life.
+    return { handle, identity, runnerName: runnerName(workflowId, runnerHash(identity), 1) };
+  }
+
+  /** A life that was ended by hand. */
+  async terminated(reason = 'by hand'): Promise<SweptLife> {
+    const life = await this.life();
+    await life.handle.terminate(reason);
+    await this.#listed(`WorkflowId = '${life.identity.workflowId}' AND ExecutionStatus = 'Terminated'`);
+    return life;
+  }
+
+  /** A life that ended in good order. */
+  async finished(): Promise<SweptLife> {
+    const life = await this.life({ taskQueue: await this.polledQueue(), input: { name: 'ends' } });
+    await life.handle.result();
+    await this.#listed(`WorkflowId = '${life.identity.workflowId}' AND ExecutionStatus = 'Completed'`);
+    return life;
+  }
+
+  /** A task queue with a worker, whose runners do nothing. */
+  async polledQueue(): Promise<string> {
+    const taskQueue = `${this.taskQueue}-polled-${this.#workers.length}`;
+    const connection = await NativeConnection.connect({ address: this.#address });
+    const worker = await Worker.create({ connection, taskQueue, workflowsPath: new URL('sweptLives/workflows.ts', import.meta.url).pathname });
+    this.#workers.push({ worker, connection, done: worker.run() });
+    this.#queues.push(taskQueue);
+    await until('the queue to be polled', async () => ((await this.client.workflowService.describeTaskQueue({ namespace: 'default', taskQueue: { name: taskQueue }, taskQueueType: 1 })).pollers ?? []).length > 0);
+    return taskQueue;
+  }
+
+  /** Registers a runner as a provisioning does. */
+  async register(name: string, labels: readonly string[] = ['self-hosted', placeLabel(this.place)]): Promise<Registration> {
+    const registration = await this.ciServer.register({ scope: this.scope, name, labels, groupId: 1, ephemeral: true, mode: 'jit' });
+    return { ...registration, at: { scope: this.scope, credential: 'default' } };
+  }
+
+  /** Registration, Secret and running pod of a life, as its provisioning makes them. */
+  async provision(life: SweptLife, more: Partial<PodRequest> = {}, compute: Compute = this.harness.compute): Promise<{ pod: PodView; registration: Registration }> {
+    const registration = await compute.storeRegistrationSecret(life.identity, await this.register(life.runnerName));
+    return { pod: await this.run(life, registration, more, compute), registration };
+  }
+
+  /** A running pod. */
+  async run(life: Pick<SweptLife, 'identity'>, registration?: Registration, more: Partial<PodRequest> = {}, compute: Compute = this.harness.compute): Promise<PodView> {
+    const pod = await compute.createPod({ ...this.harness.request(life.identity), ...more }, registration);
+    await this.harness.makeRunning(pod);
+    return pod;
+  }
+
+  async object(kind: OwnedKind, name: string): Promise<OwnedObject | undefined> {
+    return (await this.owned.list(kind)).find((object) => object.name === name);
+  }
+
+  /** Names of all there is, whoever owns it. */
+  async names(): Promise<{ pods: string[]; secrets: string[]; claims: string[] }> {
+    const { namespace } = this.harness;
+    const [pods, secrets, claims] = await Promise.all([this.core.listNamespacedPod({ namespace }), this.core.listNamespacedSecret({ namespace }), this.core.listNamespacedPersistentVolumeClaim({ namespace })]);
+    const namesOf = ({ items }: { items: { metadata?: { name?: string } }[] }): string[] => items.map(({ metadata }) => metadata?.name ?? '').sort();
+    return { pods: namesOf(pods), secrets: namesOf(secrets), claims: namesOf(claims) };
+  }
+
+  async sweep(input: SweepInput = {}, sources: Partial<SweepSources> = {}): Promise<SweepReport> {
+    const parsed = parseSweepInput({ ...AT_ONCE, ...input });
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+    const logger = { info: () => undefined, warn: (fields: object, message: string) => void this.log.push({ fields, message }) };
+    const report = await sweep({ compute: this.harness.compute, ciServers: this.#ciServers, client: this.client, taskQueue: this.taskQueue, logger, resources: 'required', ...sources }, parsed.spec, this.marks);
+    this.marks = report.marks;
+    return report;
+  }
+
+  async close(): Promise<void> {
+    for (const { worker } of this.#workers) worker.shutdown();
+    await Promise.all(this.#workers.map(async ({ done }) => await done));
+    for (const { connection } of this.#workers) await connection.close();
+    for (const queue of this.#queues) await terminateAll(this.client, queue);
+    await this.#ciServers.close();
+    await this.simulator.stop();
+    await this.client.connection.close();
+    await this.harness.close();
+  }
+
+  async #listed(query: string): Promise<void> {
+    await until(`a life to be listed: ${query}`, async () => (await this.client.workflow.count(`${query} AND ${SEARCH_ATTRIBUTES.place.name} = '${this.place}'`)).count === 1);
+  }
+}

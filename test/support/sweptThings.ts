@@ -1,0 +1,42 @@
+/** What sweeps look at, for tables: as it is when nothing is wrong with it. */
+import type { PodView } from '../../core/domain/pod.ts';
+import type { LifeFacts, RunningLife, SeenRegistration } from '../../core/sweep/facts.ts';
+import { parseSweepInput, type SweepSpec } from '../../core/input/sweep.ts';
+import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
+
+export const SECOND = 1_000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const NOW = Date.parse('2020-01-10T12:00:00Z');
+export const ago = (ms: number): string => new Date(NOW - ms).toISOString();
+
+/** The limits of production. */
+export const SPEC: SweepSpec = specOf({});
+
+export function specOf(input: object): SweepSpec {
+  const parsed = parseSweepInput(input);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  return parsed.spec;
+}
+
+export const view: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: ago(HOUR), startedAt: ago(HOUR), ended: false, gone: false, terminating: false, online: true, busy: false };
+
+export const object = (more: Partial<OwnedObject> = {}): OwnedObject => ({
+  kind: 'secret', name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1', createdAtMs: NOW - HOUR, held: false, terminating: false, identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, ...more,
+}); // prettier-ignore
+
+export const pod = (seen: Partial<PodView> = {}, more: Partial<OwnedObject> = {}): OwnedObject => object({ kind: 'pod', pod: { ...view, ...seen }, terminating: seen.terminating === true, jobTimeoutCapMs: 24 * HOUR, ...more });
+
+export const RUNNING: LifeFacts = { state: 'running' };
+export const FINISHED: LifeFacts = { state: 'finished', closedAtMs: NOW - HOUR, how: 'has ended' };
+export const TERMINATED: LifeFacts = { state: 'broken off', closedAtMs: NOW - HOUR, how: 'was terminated by me: because' };
+export const UNKNOWN: LifeFacts = { state: 'unknown', how: 'is not known to Temporal' };
+
+export const life = (more: Partial<RunningLife> = {}): RunningLife => ({
+  workflowId: 'w', runId: 'r', taskQueue: 'q', startedAtMs: NOW - HOUR, phase: 'Idle', runnerName: 'w-0123456789', pods: [pod()], polled: true, resumes: false, ...more,
+}); // prettier-ignore
+
+/** One that has neither a workflow nor a pod. */
+export const ghost = (more: Partial<SeenRegistration> = {}): SeenRegistration => ({
+  scope: { kind: 'organization', name: 'acme' }, credential: 'default', id: 7, name: 'w-0123456789', online: false, busy: false, proof: 'label', alive: false, hasPod: false, ...more,
+}); // prettier-ignore

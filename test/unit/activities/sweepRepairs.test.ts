@@ -1,0 +1,218 @@
+/** Repairs look live before they do anything: what they see then decides, and how gently. What the real components make of it is in test/integration/sweep.test.ts. */
+import { describe, expect, test } from '@jest/globals';
+import type { OwnedDeletion, OwnedObjects } from '../../../activities/ownedObjects.ts';
+import { CiServerError, type CiRunner } from '../../../activities/ports.ts';
+import { carryOut } from '../../../activities/sweep/carryOut.ts';
+import { repairPod, repairRegistration, repairResource, terminateLife, type RepairTools } from '../../../activities/sweep/repairs.ts';
+import type { LifeInput } from '../../../activities/sweep/temporalLives.ts';
+import { FORCED_TO_FAIL, type SweepMark } from '../../../core/contract/index.ts';
+import type { Finding } from '../../../core/sweep/decideSweep.ts';
+import type { LifeFacts, SeenRegistration } from '../../../core/sweep/facts.ts';
+import { objectMark } from '../../../core/sweep/objectMark.ts';
+import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
+import { FakeCiServer } from '../../support/fakeCiServer.ts';
+import { FakeCompute } from '../../support/fakeCompute.ts';
+import { MINUTE, NOW, RUNNING, SPEC, TERMINATED, UNKNOWN, ago, ghost, life, object, pod } from '../../support/sweptThings.ts';
+
+/** What the repairs see now, and what they did. */
+class Seen {
+  readonly ciServer = new FakeCiServer();
+  readonly compute = new FakeCompute();
+  now: OwnedObject | undefined;
+  facts: LifeFacts = TERMINATED;
+  /** The life has a running runner of the name that is asked for. */
+  runs = false;
+  input: LifeInput | undefined = { resumes: false, at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' } };
+  /** Of the life's workflow, as it is described. */
+  described = { status: { name: 'RUNNING' }, runId: 'r', raw: { pendingWorkflowTask: { scheduledTime: { seconds: 1 } } } };
+  pollers: object[] = [];
+  readonly deletions: OwnedDeletion[] = [];
+  readonly terminations: string[] = [];
+  readonly handedOn: { id: string; input: unknown; summary: string }[] = [];
+  readonly marks: (string | null)[] = [];
+
+  tools(): RepairTools {
+    const owned: Partial<OwnedObjects> = {
+      look: async () => this.now,
+      mark: async (_object, text) => void this.marks.push(text),
+      delete: async (_object, how = {}) => (this.deletions.push(how), 'terminating'),
+    };
+    const client = {
+      options: { namespace: 'default' },
+      withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
+      workflowService: { describeTaskQueue: async () => ({ pollers: this.pollers }) },
+      workflow: {
+        start: async (_type: string, { workflowId, args, staticSummary }: { workflowId: string; args: unknown[]; staticSummary: string }) => void this.handedOn.push({ id: workflowId, input: args[0], summary: staticSummary }),
+        getHandle: () => ({ terminate: async (reason: string) => void this.terminations.push(reason) }),
+      },
+    };
+    const lives = { life: async () => this.facts, runs: async () => this.runs, describe: async () => this.described, input: async () => this.input };
+    const logger = { info: () => undefined, warn: () => undefined };
+    return { sources: { compute: this.compute, ciServers: this.ciServer, client, taskQueue: 'q', logger, resources: 'required' }, spec: SPEC, owned, lives } as unknown as RepairTools;
+  }
+}
+
+const CHANGED = { kind: 'skipped', why: 'changed' };
+const marked = { mark: objectMark('orphaned pod', 'why', NOW - MINUTE) };
+/** Old by the clock that the repairs go by. */
+const aliveOrphan = pod({}, marked);
+
+describe('a pod', () => {
+  const repair = async (seen: Seen, found = aliveOrphan) => await repairPod(seen.tools(), { as: 'orphaned pod', reason: 'why', subject: 'object', object: found, step: 'repair' });
+
+  test.each<[what: string, now: OwnedObject | undefined, facts: LifeFacts, expected: object]>([
+    ['is gone', undefined, TERMINATED, CHANGED],
+    ['has lost its mark', pod(), TERMINATED, CHANGED],
+    ['has a running workflow after all: visibility was late', aliveOrphan, RUNNING, CHANGED],
+    ['is held since', { ...aliveOrphan, held: true }, TERMINATED, { kind: 'skipped', why: 'held' }],
+    ['is being evicted since', pod({ disruption: 'EvictionByEvictionAPI' }, marked), TERMINATED, { kind: 'skipped', why: 'mid-flight' }],
+  ])('that %s is not touched', async (_what, now, facts, expected) => {
+    const seen = new Seen();
+    Object.assign(seen, { now, facts });
+    expect(await repair(seen)).toEqual(expected);
+    expect([seen.deletions, seen.ciServer.calls, seen.handedOn]).toEqual([[], [], []]);
+  });
+
+  test('under the supervisor is told that it is cancelled, so that it does not wait for its job', async () => {
+    const seen = new Seen();
+    seen.now = aliveOrphan;
+    expect(await repair(seen)).toEqual({ kind: 'repaired' });
+    expect(seen.deletions).toEqual([{ announce: 'cancelled' }]);
+    expect(seen.marks).toEqual([expect.stringContaining('orphaned pod: why')]);
+  });
+
+  test('that does not tell is stopped with its own grace alone', async () => {
+    const seen = new Seen();
+    const { online: _, busy: __, ...silent } = aliveOrphan.pod!;
+    seen.now = { ...aliveOrphan, pod: silent };
+    await repair(seen);
+    expect(seen.deletions).toEqual([{}]);
+  });
+
+  test('that has outlived its grace by a minute gets none', async () => {
+    const seen = new Seen();
+    seen.now = pod({ terminating: true, terminationDeadline: ago(MINUTE) }, marked);
+    await repair(seen);
+    expect(seen.deletions).toEqual([{ gracePeriodSeconds: 0 }]);
+  });
+
+  test('whose registration says of no scope: as its life was started', async () => {
+    const seen = new Seen();
+    seen.ciServer.connect('w-0123456789', false);
+    seen.now = pod({}, { ...marked, registration: { name: 'w-0123456789' } });
+    expect(await repair(seen)).toMatchObject({ kind: 'repaired', note: expect.stringContaining('was removed') });
+    expect(seen.ciServer.registrations.size).toBe(0);
+    expect(seen.handedOn).toEqual([{ id: 'deregistration-w-0123456789', summary: FORCED_TO_FAIL, input: { organization: 'acme', credential: 'default', runner: { name: 'w-0123456789' }, reason: FORCED_TO_FAIL } }]);
+  });
+
+  test('is stopped although the CI server does not answer, and its registration handed on', async () => {
+    const seen = new Seen();
+    seen.ciServer.script.push({ method: 'remove', answer: new CiServerError('unavailable', 'no answer') });
+    seen.now = pod({ ended: true }, { ...marked, registration: { name: 'w-0123456789', id: 7, scope: { kind: 'organization', name: 'acme' }, credential: 'default' } });
+    expect(await repair(seen)).toMatchObject({ kind: 'repaired', note: expect.stringContaining('no answer') });
+    expect([seen.deletions, seen.handedOn.map(({ id }) => id)]).toEqual([[{}], ['deregistration-w-0123456789']]);
+  });
+
+  test('that had ended, and whose registration was removed: nothing is left to hand on', async () => {
+    const seen = new Seen();
+    seen.now = pod({ ended: true }, { ...marked, registration: { name: 'w-0123456789', id: 7, scope: { kind: 'organization', name: 'acme' }, credential: 'default' } });
+    expect(await repair(seen)).toEqual({ kind: 'repaired' });
+    expect(seen.handedOn).toEqual([]);
+  });
+});
+
+describe('a Secret', () => {
+  const found = object({ mark: objectMark('orphaned resource', 'why', NOW - MINUTE) });
+  const repair = async (seen: Seen, pods: OwnedObject[] = []) => await repairResource(seen.tools(), { as: 'orphaned resource', reason: 'why', subject: 'object', object: found, step: 'repair' }, async () => pods);
+
+  test('is deleted', async () => {
+    const seen = new Seen();
+    Object.assign(seen, { now: found, facts: UNKNOWN });
+    expect([await repair(seen), seen.deletions]).toEqual([{ kind: 'repaired' }, [{}]]);
+  });
+
+  test.each<[what: string, now: OwnedObject | undefined, facts: LifeFacts, pods: OwnedObject[], expected: object]>([
+    ['is gone', undefined, TERMINATED, [], CHANGED],
+    ['has lost its mark', object(), TERMINATED, [], CHANGED],
+    ['has a running workflow after all', found, RUNNING, [], CHANGED],
+    ['has a pod now', found, TERMINATED, [pod()], { kind: 'skipped', why: 'in use' }],
+  ])('that %s is not touched', async (_what, now, facts, pods, expected) => {
+    const seen = new Seen();
+    Object.assign(seen, { now, facts });
+    expect([await repair(seen, pods), seen.deletions]).toEqual([expected, []]);
+  });
+});
+
+const mark = (id: number): SweepMark => ({ kind: 'ghost registration', key: `organization acme#${id}`, since: ago(MINUTE) });
+const ghostFinding = (registration: SeenRegistration): Extract<Finding, { subject: 'registration' }> => ({ as: 'ghost registration', reason: 'why', subject: 'registration', registration, step: 'repair', mark: mark(registration.id) });
+
+describe('a registration', () => {
+  test.each<[what: string, now: Partial<CiRunner> | undefined, runs: boolean, expected: object, removals: number]>([
+    ['is still without a runner', {}, false, { kind: 'repaired', note: 'removed' }, 1],
+    ['is gone', undefined, false, CHANGED, 0],
+    ['is another one’s', { name: 'another' }, false, CHANGED, 0],
+    ['has a life now', {}, true, CHANGED, 0],
+    ['is online now', { online: true }, false, { kind: 'skipped', why: 'online or busy' }, 0],
+    ['is busy now', { busy: true }, false, { kind: 'skipped', why: 'online or busy' }, 0],
+  ])('that %s', async (_what, now, runs, expected, removals) => {
+    const seen = new Seen();
+    seen.runs = runs;
+    if (now !== undefined) seen.ciServer.registrations.set(7, { id: 7, name: 'w-0123456789', online: false, busy: false, ...now });
+    expect(await repairRegistration(seen.tools(), ghostFinding(ghost()))).toEqual(expected);
+    expect(seen.ciServer.count('remove')).toBe(removals);
+  });
+
+  test('that turns out to be busy is left for the next sweep; what else is wrong is told', async () => {
+    const seen = new Seen();
+    seen.ciServer.registrations.set(7, { id: 7, name: 'w-0123456789', online: false, busy: false });
+    seen.ciServer.script.push({ method: 'remove', answer: new CiServerError('busy', '422') }, { method: 'remove', answer: new CiServerError('unavailable', '502') });
+    expect(await repairRegistration(seen.tools(), ghostFinding(ghost()))).toEqual({ kind: 'skipped', why: 'online or busy' });
+    await expect(repairRegistration(seen.tools(), ghostFinding(ghost()))).rejects.toThrow('502');
+  });
+});
+
+describe('a zombie', () => {
+  const zombie = life({ polled: false, pods: [], phase: 'Busy' });
+  const terminate = async (seen: Seen, pods: OwnedObject[] = []) =>
+    await terminateLife(seen.tools(), { as: 'zombie runner', reason: 'why', subject: 'life', life: zombie, step: 'terminate', mark: { kind: 'zombie runner', key: 'w r', since: ago(MINUTE), unpolled: 3 } }, async () => pods);
+
+  test('is terminated', async () => {
+    const seen = new Seen();
+    expect(await terminate(seen)).toMatchObject({ kind: 'repaired' });
+    expect(seen.terminations).toEqual(['worker never came back; forced to fail']);
+  });
+
+  test.each<[what: string, change: (seen: Seen) => void, pods: OwnedObject[]]>([
+    ['has a worker now', (seen) => seen.pollers.push({ lastAccessTime: { seconds: Date.now() / 1_000 } }), []],
+    ['has a pod now', () => undefined, [pod()]],
+    ['has ended', (seen) => (seen.described.status.name = 'COMPLETED'), []],
+    ['is another run', (seen) => (seen.described.runId = 'r2'), []],
+    ['has moved', (seen) => (seen.described.raw = {} as never), []],
+    ['takes its work up again', (seen) => (seen.input = { resumes: true }), []],
+  ])('that %s is left alone', async (_what, change, pods) => {
+    const seen = new Seen();
+    change(seen);
+    expect([await terminate(seen, pods), seen.terminations]).toEqual([CHANGED, []]);
+  });
+});
+
+describe('a plan', () => {
+  const ghosts = (count: number): Finding[] => Array.from({ length: count }, (_, index) => ghostFinding(ghost({ id: index, name: `w${index}-0123456789` })));
+
+  test('of more than 200 repairs is done to the 200th; the others keep their marks', async () => {
+    const seen = new Seen();
+    const done = await carryOut(seen.tools(), { findings: ghosts(203), unmark: [], skipped: {} });
+    expect(seen.ciServer.count('find')).toBe(200);
+    expect(done.skipped.filter((why) => why === 'left for the next sweep')).toHaveLength(3);
+    expect(done.marks).toEqual([200, 201, 202].map(mark));
+  });
+
+  test('that is called off begins nothing more', async () => {
+    const seen = new Seen();
+    const tools = seen.tools();
+    const stop = new AbortController();
+    stop.abort(new Error('SIGTERM'));
+    await expect(carryOut({ ...tools, sources: { ...tools.sources, signal: stop.signal } }, { findings: ghosts(3), unmark: [], skipped: {} })).rejects.toThrow('SIGTERM');
+    expect(seen.ciServer.calls).toEqual([]);
+  });
+});

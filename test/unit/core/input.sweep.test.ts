@@ -1,0 +1,28 @@
+import { expect, test } from '@jest/globals';
+import { parseSweepInput } from '../../../core/input/sweep.ts';
+
+test('nothing at all is an input', () => {
+  expect([parseSweepInput(), parseSweepInput(null), parseSweepInput({})]).toEqual(Array.from({ length: 3 }, () => expect.objectContaining({ ok: true })));
+});
+
+test('all of it', () => {
+  const input = { dryRun: true, force: true, minAge: '0s', maxPodAge: '1h', maxRunAge: '2d', listAge: '5s', scopes: [{ organization: 'acme' }, { repository: 'acme/app', credential: 'second' }] };
+  expect(parseSweepInput(input)).toEqual({
+    ok: true,
+    spec: {
+      dryRun: true, force: true, minAgeMs: 0, maxPodAgeMs: 3_600_000, maxRunAgeMs: 172_800_000, listAgeMs: 5_000,
+      scopes: [{ scope: { kind: 'organization', name: 'acme' }, credential: 'default' }, { scope: { kind: 'repository', name: 'acme/app' }, credential: 'second' }],
+    },
+  }); // prettier-ignore
+});
+
+test.each<[input: object, field: string]>([
+  [{ minAge: 'soon' }, 'minAge'],
+  [{ dryrun: true }, 'dryrun'],
+  [{ force: 'yes' }, 'force'],
+  [{ scopes: [{}] }, 'scopes.0.organization'],
+  [{ scopes: [{ organization: 'a', enterprise: 'b' }] }, 'scopes.0.organization, enterprise'],
+  [{ scopes: [{ repository: 'a' }] }, 'scopes.0.repository'],
+])('%j is refused for %s', (input, field) => {
+  expect(parseSweepInput(input)).toMatchObject({ ok: false, errors: [{ field }] });
+});

@@ -1,0 +1,111 @@
+/** From judgements and marks to what is done; and when nothing is. */
+import { describe, expect, test } from '@jest/globals';
+import type { SweepMark } from '../../../core/contract/index.ts';
+import { decideSweep, type SeenObject, type SweepFindings, type SweepPlan } from '../../../core/sweep/decideSweep.ts';
+import type { LifeFacts } from '../../../core/sweep/facts.ts';
+import { objectMark, parseObjectMark } from '../../../core/sweep/objectMark.ts';
+import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
+import { HOUR, MINUTE, NOW, RUNNING, SECOND, SPEC, TERMINATED, ago, ghost, life, object, pod, specOf } from '../../support/sweptThings.ts';
+
+const seen = (it: OwnedObject, its: LifeFacts = TERMINATED): SeenObject => ({ object: it, life: its, used: false });
+const nothing: SweepFindings = { pods: [], resources: [], registrations: [], lives: [], knowsPlace: true };
+const decide = (found: Partial<SweepFindings>, marks: readonly SweepMark[] = [], input: object = {}): SweepPlan => decideSweep({ ...nothing, ...found }, marks, NOW, specOf(input));
+const steps = ({ findings }: SweepPlan): string[] => findings.map(({ step }) => step);
+
+test('what is fine is no finding, and what is skipped is counted by reason', () => {
+  const plan = decide({ pods: [seen(pod(), RUNNING), seen(pod({}, { held: true })), seen(pod({}, { held: true }))], registrations: [{ ...ghost(), proof: undefined as never }], lives: [life({ startedAtMs: NOW - 8 * 24 * HOUR })] });
+  expect(plan).toEqual({ findings: [], unmark: [], skipped: { held: 2, 'not ours': 1, 'long life': 1 } });
+});
+
+describe('an object', () => {
+  const marked = (kind: Parameters<typeof objectMark>[0]) => pod({}, { mark: objectMark(kind, 'why', NOW - MINUTE) });
+
+  test.each<[what: string, it: OwnedObject, step: string]>([
+    ['found first is marked', pod(), 'mark'],
+    ['that the sweep before marked is repaired', marked('orphaned pod'), 'repair'],
+    ['marked for something else is marked anew', marked('aged pod'), 'mark'],
+    ['with words of somebody else is marked', pod({}, { mark: 'do something' }), 'mark'],
+  ])('%s', (_what, it, step) => {
+    expect(steps(decide({ pods: [seen(it)] }))).toEqual([step]);
+  });
+
+  test('that is fine again, or left alone, loses its mark; but not what a person holds', () => {
+    const [well, young, held] = [marked('orphaned pod'), pod({}, { createdAtMs: NOW, mark: 'x' }), pod({}, { held: true, mark: 'x' })];
+    expect(decide({ pods: [seen(well, RUNNING), seen(young), seen(held), seen(pod(), RUNNING)] })).toMatchObject({ findings: [], unmark: [well, young] });
+  });
+
+  test('its mark says when, as what and why, and is read back', () => {
+    const text = objectMark('orphaned pod', 'its workflow ended:\nby hand', NOW);
+    expect(text).toBe('2020-01-10T12:00:00.000Z orphaned pod: its workflow ended:\nby hand');
+    expect(parseObjectMark(text)).toEqual({ atMs: NOW, kind: 'orphaned pod' });
+    expect([undefined, '', 'x', '2020-01-10T12:00:00Z something: else', 'never orphaned pod: x'].map(parseObjectMark)).toEqual(Array.from({ length: 5 }));
+  });
+});
+
+describe('a registration', () => {
+  const mark = (since: string, key = 'organization acme#7'): SweepMark => ({ kind: 'ghost registration', key, since });
+
+  test.each<[what: string, marks: SweepMark[], step: string, since: string]>([
+    ['found first', [], 'mark', ago(0)],
+    ['found again while lists may be as old as the mark', [mark(ago(MINUTE - 1))], 'wait', ago(MINUTE - 1)],
+    ['found again a minute later', [mark(ago(MINUTE))], 'repair', ago(MINUTE)],
+    ['with the mark of another one', [mark(ago(HOUR), 'organization acme#8')], 'mark', ago(0)],
+    ['with the mark of another scope', [mark(ago(HOUR), 'repository acme#7')], 'mark', ago(0)],
+  ])('%s', (_what, marks, step, since) => {
+    expect(decide({ registrations: [ghost()] }, marks).findings).toMatchObject([{ step, mark: { kind: 'ghost registration', key: 'organization acme#7', since } }]);
+  });
+});
+
+test('a zombie goes from mark to mark until it is terminated', () => {
+  const zombie = life({ polled: false, pods: [], taskWaitsSinceMs: NOW - MINUTE });
+  let marks: SweepMark[] = [];
+  const seenSteps = [1, 2, 3].map(() => {
+    const [finding] = decide({ lives: [zombie] }, marks).findings;
+    marks = finding === undefined || finding.subject === 'object' ? [] : [finding.mark];
+    return finding?.step;
+  });
+  expect(seenSteps).toEqual(['mark', 'wait', 'terminate']);
+  expect(marks).toEqual([{ kind: 'zombie runner', key: 'w r', since: ago(0), unpolled: 3 }]);
+});
+
+test('that has continued as new in between is marked anew', () => {
+  const mark: SweepMark = { kind: 'zombie runner', key: 'w earlier', since: ago(HOUR), unpolled: 2 };
+  expect(steps(decide({ lives: [life({ polled: false, pods: [], taskWaitsSinceMs: NOW })] }, [mark]))).toEqual(['mark']);
+});
+
+describe('the whole', () => {
+  const many = (condemned: number, of: number): SeenObject[] => Array.from({ length: of }, (_, index) => seen(pod(), index < condemned ? TERMINATED : RUNNING));
+
+  test.each<[condemned: number, of: number, input: object, stopped: boolean]>([
+    [5, 10, {}, false],
+    [6, 10, {}, true],
+    [6, 10, { force: true }, false],
+    [9, 9, {}, false],
+    [10, 10, {}, true],
+    [50, 100, {}, false],
+    [51, 100, {}, true],
+  ])('%i of %i pods condemned, %j: stops %p', (condemned, of, input, stopped) => {
+    const plan = decide({ pods: many(condemned, of) }, [], input);
+    expect(plan.stopped).toEqual(stopped ? expect.stringContaining(`${condemned} of ${of} pods`) : undefined);
+    expect(plan.findings).toHaveLength(condemned);
+  });
+
+  test('aged pods count', () => {
+    const aged = Array.from({ length: 10 }, () => seen(pod({ ended: true }, { createdAtMs: NOW - 25 * HOUR }), { state: 'finished', closedAtMs: NOW - 25 * HOUR }));
+    expect(decide({ pods: aged }).stopped).toContain('10 of 10 pods');
+  });
+
+  test('stops before pods of a place of which Temporal knows nothing: it may be the wrong server', () => {
+    expect(decide({ pods: many(1, 1), knowsPlace: false }).stopped).toContain('Temporal knows no runner of this place');
+    expect(decide({ pods: many(1, 1), knowsPlace: false }, [], { force: true }).stopped).toBeUndefined();
+    expect(decide({ pods: [seen(pod({}, { createdAtMs: NOW - SECOND }))], knowsPlace: false }).stopped).toBeUndefined();
+  });
+
+  test('nothing but pods is a reason to stop', () => {
+    expect(decide({ resources: Array.from({ length: 20 }, () => seen(object())) }).stopped).toBeUndefined();
+  });
+});
+
+test('production’s limits', () => {
+  expect(SPEC).toEqual({ dryRun: false, force: false, scopes: [], minAgeMs: 30 * SECOND, maxPodAgeMs: 24 * HOUR, maxRunAgeMs: 7 * 24 * HOUR, listAgeMs: MINUTE });
+});
