@@ -6,7 +6,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Secret } from '@kubernetes/client-node';
-import { ApiServer } from '../../../activities/compute/kubernetes/apiServer.ts';
+import pRetry from 'p-retry';
+import { ApiError, ApiServer, type ApiCall } from '../../../activities/compute/kubernetes/apiServer.ts';
 import { loadKubeConfig } from '../../../activities/compute/kubernetes/kubeConfig.ts';
 import { PodCache } from '../../../activities/compute/kubernetes/podCache.ts';
 import { Fleet } from '../../simulator/fleet.ts';
@@ -22,14 +23,16 @@ const END_CONCURRENCY = 32;
 /** The supervisor's probes: activities/compute/kubernetes/supervision.ts. */
 const PROBE_PERIOD_MS = 1_000;
 const CONTAINER = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', restartCount: 0 };
-/** What the supervisor writes after a job: docs/supervisor.md. */
-const RECORD = '{"exitCode":0,"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"done"}';
+/** A kubelet that the API server does not answer tries until it does. */
+const RETRY_MS = 200;
+/** What the supervisor writes at the end: docs/supervisor.md. */
+const record = (hadJob: boolean): string => `{"exitCode":0,"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'done' : 'none'}"}`;
 
 class KwokAgent {
   readonly #options: KwokAgentOptions;
   readonly #api: ApiServer;
   readonly #fleet: Fleet;
-  readonly #pods = new Map<string, { view: PodView; runner?: SimulatedRunner; ended: boolean; ready?: boolean }>();
+  readonly #pods = new Map<string, { view: PodView; runner?: SimulatedRunner; ended: boolean; ready?: boolean; hadJob?: boolean }>();
 
   constructor(options: KwokAgentOptions) {
     this.#options = options;
@@ -55,6 +58,7 @@ class KwokAgent {
     const pods = [...this.#pods.values()].filter(({ view }) => wanted.has(view.workflowId));
     await mapConcurrently(pods, END_CONCURRENCY, async (pod) => {
       pod.runner?.kill();
+      pod.hadJob = true;
       await this.#exit(pod.view);
     });
     tell({ type: 'allEnded', count: pods.length });
@@ -82,7 +86,7 @@ class KwokAgent {
     await delay(this.#options.startupMs);
     const pod = this.#pods.get(view.name);
     if (pod === undefined) return;
-    const secret = await this.#api.call<V1Secret>({ verb: 'get', resource: 'secrets', path: `/api/v1/namespaces/${this.#options.namespace}/secrets/${view.name}` });
+    const secret = await this.#call<V1Secret>(view, { verb: 'get', resource: 'secrets', path: `/api/v1/namespaces/${this.#options.namespace}/secrets/${view.name}` });
     const env = Object.fromEntries(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
     const runner = this.#fleet.start(env, {
       onOnline: () => {
@@ -90,6 +94,7 @@ class KwokAgent {
         this.#probe(view, true);
       },
       onJobStart: () => {
+        pod.hadJob = true;
         this.#step('jobStarted', view);
         this.#probe(view, false);
       },
@@ -120,8 +125,14 @@ class KwokAgent {
     report().catch((error: unknown) => (this.#pods.has(view.name) && !pod.ended ? fail(`the probes of ${view.name}: ${String(error)}`) : undefined));
   }
 
-  async #patch({ name }: PodView, body: object): Promise<void> {
-    await this.#api.call({ verb: 'patch', resource: 'pods', path: `/api/v1/namespaces/${this.#options.namespace}/pods/${name}/status`, body });
+  async #patch(view: PodView, body: object): Promise<void> {
+    await this.#call(view, { verb: 'patch', resource: 'pods', path: `/api/v1/namespaces/${this.#options.namespace}/pods/${view.name}/status`, body });
+  }
+
+  /** Tried until the API server itself says yes or no, or the pod is gone. */
+  async #call<T>({ name }: PodView, call: ApiCall): Promise<T> {
+    const isDecided = (error: Error): boolean => error instanceof ApiError && error.code < 500 && error.code !== 429;
+    return await pRetry(async () => await this.#api.call<T>(call), { retries: Infinity, minTimeout: RETRY_MS, factor: 1, shouldRetry: ({ error }) => this.#pods.has(name) && !isDecided(error) });
   }
 
   /** As the kubelet reports a container that exited with 0. */
@@ -130,7 +141,7 @@ class KwokAgent {
     if (pod === undefined || pod.ended) return;
     pod.ended = true;
     const finishedAt = new Date(Math.floor(Date.now() / 1000) * 1000);
-    const message = view.online === undefined ? {} : { message: RECORD };
+    const message = view.online === undefined ? {} : { message: record(pod.hadJob === true) };
     const terminated = { exitCode: 0, reason: 'Completed', startedAt: new Date(view.startedAt ?? finishedAt), finishedAt, ...message };
     await this.#patch(view, { status: { phase: 'Succeeded', containerStatuses: [{ ...CONTAINER, ready: false, started: false, state: { terminated } }] } });
     this.#step('exited', view);

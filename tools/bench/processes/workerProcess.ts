@@ -19,6 +19,8 @@ export interface WorkerProcessOptions {
   readonly logFile: string;
   /** Writes a V8 CPU profile into this folder when the worker ends. */
   readonly cpuProfileDir?: string;
+  /** More of Node's own options. */
+  readonly nodeFlags?: readonly string[];
 }
 
 export class WorkerProcess {
@@ -26,11 +28,14 @@ export class WorkerProcess {
   readonly #url: Promise<string>;
   /** When the process was started (ms since the epoch). */
   readonly startedAt = Date.now();
+  /** Settles when it has ended, however that was. */
+  readonly ended: Promise<unknown>;
 
-  constructor({ env, logFile, cpuProfileDir }: WorkerProcessOptions) {
-    const flags = cpuProfileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfileDir}`];
+  constructor({ env, logFile, cpuProfileDir, nodeFlags = [] }: WorkerProcessOptions) {
+    const flags = [...nodeFlags, ...(cpuProfileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfileDir}`])];
     const inherited = cleanEnvironment(/^HOLDFAST_(MAX_|LOG_LEVEL)/);
     this.#child = track(spawn(process.execPath, [...flags, MAIN], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
+    this.ended = once(this.#child, 'exit');
     const log = createWriteStream(logFile, { flags: 'a' });
     const { stdout, stderr } = this.#child;
     if (!stdout || !stderr) throw new Error('the worker has no output');
@@ -91,10 +96,13 @@ export class WorkerProcess {
     return await cpuSecondsOf(this.pid);
   }
 
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
   async kill(): Promise<void> {
-    const ended = once(this.#child, 'exit');
-    this.#child.kill('SIGKILL');
-    await ended;
+    this.signal('SIGKILL');
+    await this.ended;
   }
 
   async stop(): Promise<void> {

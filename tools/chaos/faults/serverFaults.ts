@@ -1,0 +1,70 @@
+import { until } from '../until.ts';
+import { kill, start, status, type ComponentName } from '../../lab/lab.ts';
+import { WORKER_USER } from '../apiServerProxy.ts';
+import type { ChaosWorld } from '../world.ts';
+import type { Fault } from './fault.ts';
+
+const takenDown = (names: readonly ComponentName[], signal: 'SIGKILL' | 'SIGTERM'): Fault => async ({ lab: { stateDir } }) => {
+  for (const name of names) await kill(stateDir, name, { signal });
+  return {
+    end: async () => {
+      for (const name of names) await start(stateDir, name);
+    },
+  };
+};
+
+const late = (which: keyof ChaosWorld['proxy']['creations']): Fault => ({ proxy: { creations } }, { forMs }) => {
+  creations[which] = forMs;
+  return { whom: `by ${forMs} ms`, end: () => void (creations[which] = 0) };
+};
+
+export const serverFaults = {
+  temporal_killed: takenDown(['temporal'], 'SIGKILL'),
+  temporal_terminated: takenDown(['temporal'], 'SIGTERM'),
+  api_server_killed: takenDown(['kube-apiserver'], 'SIGKILL'),
+  api_server_terminated: takenDown(['kube-apiserver'], 'SIGTERM'),
+  servers_killed: takenDown(['temporal', 'kube-apiserver'], 'SIGKILL'),
+  etcd_stopped: async ({ lab: { stateDir } }) => {
+    const { pid } = (await status({ stateDir })).components.etcd ?? {};
+    if (pid === undefined) return undefined;
+    process.kill(pid, 'SIGSTOP');
+    return { end: () => void process.kill(pid, 'SIGCONT') };
+  },
+  watch_cut: ({ proxy }) => {
+    proxy.cutWatches();
+    return {};
+  },
+  connections_cut: ({ proxy }) => {
+    proxy.cutAll();
+    return {};
+  },
+  creation_answered_late: late('answeredLaterMs'),
+  creation_arrives_late: late('arriveLaterMs'),
+  deletion_denied: async (world) => {
+    const allow = await denyDeletions(world);
+    return { end: allow };
+  },
+} satisfies Record<string, Fault>;
+
+/** Denies the deletion of every pod of the run's namespace, as an administrator's rule. @returns what takes it back */
+async function denyDeletions({ objects, name: namespace }: ChaosWorld): Promise<() => Promise<void>> {
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const matchConstraints = {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+    resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['pods'] }],
+  };
+  // Nodes are to remove the objects of pods that have gone.
+  const matchConditions = [{ name: 'a-worker', expression: `request.userInfo.username == "${WORKER_USER}"` }];
+  const policy = { apiVersion, kind: 'ValidatingAdmissionPolicy', metadata: { name: namespace }, spec: { failurePolicy: 'Fail', matchConstraints, matchConditions, validations: [{ expression: 'false', message: 'not on Sundays' }] } };
+  const binding = { apiVersion, kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: namespace }, spec: { policyName: namespace, validationActions: ['Deny'] } };
+  await objects.create(policy);
+  await objects.create(binding);
+  return async () => {
+    for (const object of [binding, policy]) {
+      await until(`the ${object.kind} to be gone`, async () => {
+        const error: unknown = await objects.delete(object).then(() => undefined, (reason: unknown) => reason);
+        return error === undefined || (error as { code?: number }).code === 404;
+      });
+    }
+  };
+}

@@ -1,0 +1,72 @@
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../core/contract/index.ts';
+import { runningRunners } from '../../core/domain/visibility.ts';
+import type { Violation } from './invariants.ts';
+import type { Obstacle } from './obstacle.ts';
+import type { Users } from './users.ts';
+import type { ChaosWorld } from './world.ts';
+
+/** Of one run of a workflow; beyond it, Temporal would end it at some time. */
+const MOST_EVENTS = 10_000;
+const CALL_MS = 5_000;
+/** A wait on purpose, as long as something may still be created: `intervals.lateCreation`. */
+const LATE_CREATION = 'what the interrupted provisioning may still make';
+
+/** Who is not at rest: idle in its set, which is as large as it shall be. */
+export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstacle[]> {
+  const { client, name } = world;
+  const sets = await users.sets();
+  const idle = new Set(sets.flatMap(({ runners }) => runners.filter(({ state }) => state === 'idle').map(({ workflowId }) => workflowId)));
+  const known = sets.flatMap(({ runners }) => runners.map(({ workflowId }) => workflowId));
+  const obstacles: Obstacle[] = sets.flatMap(({ name: set, jobs: { queued, assigned }, runners, min, paused, waitsFor }) => {
+    const ready = runners.filter(({ state }) => state === 'idle').length;
+    return queued + assigned === 0 && ready === min ? [] : [{ what: `set ${set}: ${ready} of ${min} idle, ${queued + assigned} jobs, ${paused ?? ''} ${waitsFor ?? ''}` }];
+  });
+  const lives = new Set([...known, ...users.singles()]);
+  for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) })) lives.add(workflowId);
+  for (const life of lives) {
+    if (idle.has(life)) continue;
+    const seen = await statusOf(world, life);
+    if (seen !== undefined && seen.waitsFor !== LATE_CREATION) obstacles.push({ what: `${life} is ${seen.phase}${seen.waitsFor === undefined ? '' : `, waits for ${seen.waitsFor}`}`, life });
+  }
+  return obstacles;
+}
+
+/** `undefined`: it has ended. */
+async function statusOf({ client }: ChaosWorld, life: string): Promise<RunnerStatus | undefined> {
+  const handle = client.workflow.getHandle(life);
+  return await client.withDeadline(Date.now() + CALL_MS, async () => ((await handle.describe()).status.name === 'RUNNING' ? await handle.query(statusQuery) : undefined));
+}
+
+/** What all lives have left: nothing, when all is well. */
+export async function leftovers({ core, name: namespace, client, simulator }: ChaosWorld): Promise<Obstacle[]> {
+  const [pods, secrets, claims] = await Promise.all([core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace }), core.listNamespacedPersistentVolumeClaim({ namespace })]);
+  const left: Obstacle[] = [
+    ...pods.items.map(({ metadata }) => ({ what: `pod ${metadata?.name}` })),
+    ...secrets.items.map(({ metadata }) => ({ what: `Secret ${metadata?.name}` })),
+    ...claims.items.map(({ metadata }) => ({ what: `claim ${metadata?.name}` })),
+    ...simulator.runners().map(({ name, status, busy }) => ({ what: `registration ${name} (${status}${busy ? ', busy' : ''})` })),
+  ];
+  for await (const { workflowId, type } of client.workflow.list({ query: `TaskQueue = '${namespace}' AND ExecutionStatus = 'Running'` })) {
+    left.push({ what: `${type} ${workflowId}`, ...(type === RUNNER_WORKFLOW ? { life: workflowId } : {}) });
+  }
+  return left;
+}
+
+/** Writes down how every life ended, and finds histories that grew too long. @returns how many lives there were */
+export async function readEnds({ client, name, observer }: ChaosWorld): Promise<{ lives: number; violations: Violation[] }> {
+  const violations: Violation[] = [];
+  let lives = 0;
+  for await (const { workflowId: life, type, status, historyLength, typedSearchAttributes: found } of client.workflow.list({ query: `TaskQueue = '${name}'` })) {
+    if (historyLength > MOST_EVENTS) violations.push({ rule: 'histories stay short', message: `${type} ${life} has ${historyLength} events in one run`, life });
+    if (status.name === 'CONTINUED_AS_NEW' || status.name === 'RUNNING') continue;
+    if (type !== RUNNER_WORKFLOW) {
+      if (status.name !== 'COMPLETED') violations.push({ rule: 'every workflow completes', message: `${type} ${life} ended as ${status.name}`, life });
+      continue;
+    }
+    lives += 1;
+    const outcome = found.get(SEARCH_ATTRIBUTES.outcome);
+    const cause = found.get(SEARCH_ATTRIBUTES.cause);
+    observer.add({ kind: 'end', life, status: status.name, ...(outcome === undefined ? {} : { outcome }), ...(cause === undefined ? {} : { cause }) });
+  }
+  return { lives, violations };
+}

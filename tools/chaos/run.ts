@@ -1,0 +1,189 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Ongoing } from './faults/fault.ts';
+import { FAULTS } from './faults/index.ts';
+import type { FaultKind } from './faultKinds.ts';
+import { violationsOf, type Violation } from './invariants.ts';
+import type { Obstacle } from './obstacle.ts';
+import { leftovers, readEnds, unsettled } from './remains.ts';
+import { scheduleOf, type PlannedFault, type ScheduleOptions } from './schedule.ts';
+import { timelineWithHistory } from './timelineWithHistory.ts';
+import { Users } from './users.ts';
+import { openChaosWorld, type ChaosWorld, type ChaosWorldOptions } from './world.ts';
+
+export type ChaosOptions = ScheduleOptions & ChaosWorldOptions;
+
+export interface ChaosReport {
+  readonly seed: number;
+  /** Runners' workflows that have ended. */
+  readonly lives: number;
+  readonly jobs: number;
+  /** How often each kind happened. */
+  readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
+  /** From the last fault's end until every waiting job had a runner, and from then (or the last job's end) until all was at rest, in ms. */
+  readonly settledMs: { readonly jobs: number; readonly rest: number; readonly gone: number };
+  readonly violations: readonly (Violation & { readonly timeline?: readonly string[] })[];
+}
+
+/** What waited for a fault's end is over so soon after it. @see docs/lifecycle.md, When a server is away */
+const SOON_MS = 10_000;
+/** A worker that died with a call in its hands is noticed after this long: HEARTBEAT_TIMEOUT in workflows/calls.ts. */
+const HEARTBEAT_MS = 15_000;
+/** Longer than any of the waits on purpose: `intervals.lateCreation`, a `deregistration`'s pace. */
+const PATIENCE_MS = 240_000;
+const LOOK_EVERY_MS = 500;
+const TEND_EVERY_MS = 1_000;
+const TELL_EVERY_MS = 10_000;
+
+/** Plays the schedule of a seed on the real components, awaits that all comes to rest and to its end, and judges what happened. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const world = await openChaosWorld(options);
+  try {
+    return await new Run(world, options).play();
+  } finally {
+    await world.close();
+  }
+}
+
+class Run {
+  readonly #world: ChaosWorld;
+  readonly #options: ChaosOptions;
+  readonly #users: Users;
+  readonly #counts: Partial<Record<FaultKind, number>> = {};
+  readonly #found: Violation[] = [];
+  readonly #background = new Set<Promise<void>>();
+  #failure: unknown;
+
+  constructor(world: ChaosWorld, options: ChaosOptions) {
+    this.#world = world;
+    this.#options = options;
+    this.#users = new Users(world, options.runners);
+  }
+
+  async play(): Promise<ChaosReport> {
+    const { observer, workers } = this.#world;
+    await this.#users.startSets();
+    const schedule = scheduleOf(this.#options);
+    const steps = [
+      ...schedule.faults.map((fault) => ({ atMs: fault.atMs, take: () => this.#happen(fault) })),
+      ...schedule.work.map((work) => ({ atMs: work.atMs, take: () => this.#users.work(work) })),
+    ].toSorted((a, b) => a.atMs - b.atMs);
+    const startedAt = observer.now();
+    const tending = this.#repeat(TEND_EVERY_MS, async () => await this.#users.tend());
+    const telling = this.#repeat(TELL_EVERY_MS, () => this.#tell());
+    for (const { atMs, take } of steps) {
+      await delay(Math.max(0, startedAt + atMs - observer.now()));
+      this.#check();
+      this.#inBackground(take());
+    }
+    await delay(Math.max(0, startedAt + this.#options.durationMs - observer.now()));
+    while (this.#background.size > 0) await Promise.all(this.#background);
+    await workers.ready();
+    this.#options.progress('all faults are over');
+    const calmAt = observer.now();
+    const settledMs = await this.#settle(calmAt);
+    tending.abort();
+    telling.abort();
+    return await this.#report(settledMs);
+  }
+
+  /** One fault from its beginning to its end. */
+  async #happen(planned: PlannedFault): Promise<void> {
+    const { kind, forMs } = planned;
+    const { observer } = this.#world;
+    const ongoing = await this.#begin(planned);
+    if (ongoing === undefined) return;
+    this.#counts[kind] = (this.#counts[kind] ?? 0) + 1;
+    const whom = ongoing.whom === undefined ? {} : { whom: ongoing.whom };
+    observer.add({ kind: 'fault', fault: kind, edge: 'begins', ...whom });
+    if (ongoing.end === undefined) return;
+    await delay(forMs);
+    await ongoing.end();
+    observer.add({ kind: 'fault', fault: kind, edge: 'ends', ...whom });
+  }
+
+  /** What another fault stands in the way of does not happen: an eviction while the API server is away. */
+  async #begin(planned: PlannedFault): Promise<Ongoing | undefined> {
+    try {
+      return await FAULTS[planned.kind](this.#world, planned);
+    } catch (error) {
+      this.#options.progress(`${planned.kind} did not happen: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`);
+      return undefined;
+    }
+  }
+
+  /** Awaits that jobs are done, that only the runners that are wanted are there, and at last that nothing is. */
+  async #settle(calmAt: number): Promise<ChaosReport['settledMs']> {
+    const { observer } = this.#world;
+    const waiting = new Set(observer.openJobs().filter(({ status }) => status === 'queued').map(({ id }) => id)); // prettier-ignore
+    await this.#comes('every waiting job to have a runner', () => observer.openJobs().flatMap(({ id, status }) => (status === 'queued' && waiting.has(id) ? [{ what: `job ${id} is queued` }] : [])));
+    const takenAt = observer.now();
+    await this.#comes('all jobs to end', () => observer.openJobs().map(({ id, status }) => ({ what: `job ${id} is ${status}` })));
+    const doneAt = observer.now();
+    await this.#comes('all to be at rest', async () => await unsettled(this.#world, this.#users));
+    const restAt = observer.now();
+    await this.#users.drain();
+    await this.#comes('nothing to be left', async () => await leftovers(this.#world));
+    const settledMs = { jobs: takenAt - calmAt, rest: restAt - doneAt, gone: observer.now() - restAt };
+    if (Math.max(settledMs.jobs, settledMs.rest) > SOON_MS + HEARTBEAT_MS) this.#found.push({ rule: 'every wait is soon over', message: `after the last fault it took ${JSON.stringify(settledMs)} ms` });
+    return settledMs;
+  }
+
+  /** Waits until nobody is in the way any more. What is after a long time is a violation. */
+  async #comes(what: string, inTheWay: () => Promise<Obstacle[]> | Obstacle[]): Promise<void> {
+    const deadline = performance.now() + PATIENCE_MS;
+    let last: Obstacle[] = [];
+    for (let toldAt = performance.now(); ; await delay(LOOK_EVERY_MS)) {
+      this.#check();
+      last = await inTheWay();
+      if (last.length === 0) return;
+      if (performance.now() - toldAt > TELL_EVERY_MS) {
+        toldAt = performance.now();
+        this.#options.progress(`waiting for ${what}: ${last.map((obstacle) => obstacle.what).join('; ').slice(0, 1_000)}`); // prettier-ignore
+      }
+      if (performance.now() > deadline) break;
+    }
+    for (const { what: message, life } of last) this.#found.push({ rule: `it comes: ${what}`, message, ...(life === undefined ? {} : { life }) });
+  }
+
+  async #report(settledMs: ChaosReport['settledMs']): Promise<ChaosReport> {
+    const { observer } = this.#world;
+    const { lives, violations: found } = await readEnds(this.#world);
+    const all = [...this.#found, ...found, ...violationsOf(observer.entries, true)];
+    const violations = [];
+    for (const violation of all) {
+      violations.push(violation.life === undefined ? violation : { ...violation, timeline: await timelineWithHistory(this.#world, violation.life) });
+    }
+    return { seed: this.#options.seed, lives, jobs: this.#users.jobs, faults: this.#counts, settledMs, violations };
+  }
+
+  #tell(): void {
+    const { observer } = this.#world;
+    const faults = Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
+    const bad = violationsOf(observer.entries, false).length;
+    this.#options.progress(`${this.#users.jobs} jobs (${observer.openJobs().length} open), ${observer.pods().length} pods, ${faults} faults${bad === 0 ? '' : `, ${bad} VIOLATIONS`}`);
+  }
+
+  #inBackground(work: Promise<void>): void {
+    const done = work.catch((error: unknown) => void (this.#failure ??= error)).finally(() => this.#background.delete(done));
+    this.#background.add(done);
+  }
+
+  #repeat(everyMs: number, work: () => Promise<void> | void): AbortController {
+    const stop = new AbortController();
+    const loop = async (): Promise<void> => {
+      while (!stop.signal.aborted) {
+        // Whoever looks after things looks again when a server is away.
+        await Promise.resolve(work()).catch(() => undefined);
+        await delay(everyMs, undefined, { signal: stop.signal }).catch(() => undefined);
+      }
+    };
+    void loop();
+    return stop;
+  }
+
+  /** @throws Error when the run itself is broken */
+  #check(): void {
+    this.#world.check();
+    if (this.#failure !== undefined) throw new Error('the chaos run itself failed', { cause: this.#failure });
+  }
+}

@@ -1,0 +1,17 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+const LOOK_EVERY_MS = 250;
+
+/** Looks until the condition holds; a look that fails is taken again. @throws Error after `withinMs` */
+export async function until(what: string, holds: () => Promise<boolean> | boolean, withinMs = 60_000): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  for (let cause: unknown; ; await delay(LOOK_EVERY_MS)) {
+    try {
+      if (await holds()) return;
+      cause = undefined;
+    } catch (error) {
+      cause = error;
+    }
+    if (performance.now() > deadline) throw new Error(`waited ${Math.round(withinMs / 1_000)} s in vain for ${what}`, { cause });
+  }
+}

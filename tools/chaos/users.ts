@@ -1,0 +1,174 @@
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import pRetry from 'p-retry';
+import {
+  RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, cancelSignal, drainSetUpdate, setStatusQuery, setWorkflowId,
+  type RunnerInput, type RunnerIntervals, type RunnerSetInput, type RunnerSetStatus,
+} from '../../core/contract/index.ts'; // prettier-ignore
+import { runningRunners } from '../../core/domain/visibility.ts';
+import type { SimulatedJob } from '../simulator/types.ts';
+import { chosen } from './faults/fault.ts';
+import type { PlannedWork, Told } from './schedule.ts';
+import { ORGANIZATION, type ChaosWorld } from './world.ts';
+
+const REPOSITORY = `${ORGANIZATION}/app`;
+/** Short where waits are about nothing but time. What is about how late things may happen (`lateCreation`, `idleConfirm`) is production's. */
+const INTERVALS: RunnerIntervals = { busyRetry: '1s', busyRecheck: '5s', absentRecheck: '1s', credentialsRetry: '1s', removalSettle: '20s', stopPatience: '5s', listAge: '5s' };
+const SET_WAITS: Partial<RunnerSetInput> = { scaleDownDelay: '3s', recreationGuard: '10s', queueCheck: '5s', intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '2s' } };
+const CALL_MS = 5_000;
+const RETRY_MS = 500;
+
+/** A runner by itself. */
+interface Single {
+  readonly life: string;
+  readonly ephemeral: boolean;
+  readonly jobs: readonly number[];
+  started: boolean;
+  told: boolean;
+  over: boolean;
+}
+
+/** Those who queue jobs, start runners and tell them to go: as the schedule says, while Temporal may be away. */
+export class Users {
+  readonly #world: ChaosWorld;
+  readonly #runners: number;
+  readonly #singles: Single[] = [];
+  #jobs = 0;
+
+  /** @param runners - how many there shall be about */
+  constructor(world: ChaosWorld, runners: number) {
+    this.#world = world;
+    this.#runners = runners;
+  }
+
+  /** How many jobs were queued. */
+  get jobs(): number {
+    return this.#jobs;
+  }
+
+  /** Starts the sets: one of ephemeral runners that follows its jobs, one of static ones. */
+  async startSets(): Promise<void> {
+    const share = (part: number): number => Math.max(1, Math.ceil(this.#runners * part));
+    await this.#startSet('ephemeral', { minIdle: share(0.1), max: share(0.5) });
+    await this.#startSet('static', { replicas: share(0.2) });
+  }
+
+  async work(work: PlannedWork): Promise<void> {
+    switch (work.kind) {
+      case 'job':
+        this.#queue(this.#setName(work.set), work.takesMs);
+        return;
+      case 'runner':
+        return await this.#startSingle(work);
+      case 'tell': {
+        const single = chosen(this.#singles.filter(({ started, told, over }) => started && !told && !over), work.pick);
+        if (single !== undefined) await this.#tell(single, work.how);
+        return;
+      }
+      case 'cancelJob': {
+        const job = chosen(this.#world.observer.openJobs(), work.pick);
+        if (job !== undefined) this.#cancel(job);
+      }
+    }
+  }
+
+  /** What users see to now and then: a runner that has done its work shall go, and a job that nobody will take is called off. */
+  async tend(): Promise<void> {
+    const { client, name, observer } = this.#world;
+    const running = new Set<string>();
+    const open = new Map(observer.openJobs().map((job) => [job.id, job]));
+    for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) })) running.add(workflowId);
+    for (const single of this.#singles.filter(({ started, over }) => started && !over)) {
+      const jobs = single.jobs.flatMap((id) => open.get(id) ?? []);
+      if (running.has(single.life)) {
+        // An ephemeral runner ends with its job; one whose job was cancelled, or lost with the pod before it, would wait for another.
+        const unused = !single.ephemeral || single.jobs.every((id) => this.#world.simulator.world.jobs.get(id)?.conclusion !== 'success');
+        if (jobs.length === 0 && unused && !single.told) await this.#tell(single, 'retire');
+      } else if ((await this.#call(async () => await client.workflow.getHandle(single.life).describe())).status.name !== 'RUNNING') {
+        single.over = true;
+        for (const job of jobs.filter(({ status }) => status === 'queued')) this.#cancel(job);
+      }
+    }
+  }
+
+  /** The runners by themselves that have not ended yet. */
+  singles(): string[] {
+    return this.#singles.filter(({ over }) => !over).map(({ life }) => life);
+  }
+
+  async sets(): Promise<RunnerSetStatus[]> {
+    return await Promise.all((['ephemeral', 'static'] as const).map(async (kind) => await this.#call(async () => await this.#set(kind).query(setStatusQuery))));
+  }
+
+  /** Tells the sets to end with all their runners. */
+  async drain(): Promise<void> {
+    await Promise.all((['ephemeral', 'static'] as const).map(async (kind) => await this.#call(async () => await this.#set(kind).executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the run is over' }] }))));
+  }
+
+  #setName(kind: 'ephemeral' | 'static'): string {
+    return `${this.#world.name}-${kind === 'ephemeral' ? 'e' : 's'}`;
+  }
+
+  #set(kind: 'ephemeral' | 'static'): ReturnType<ChaosWorld['client']['workflow']['getHandle']> {
+    return this.#world.client.workflow.getHandle(setWorkflowId(this.#setName(kind)));
+  }
+
+  async #startSet(kind: 'ephemeral' | 'static', scale: Partial<RunnerSetInput>): Promise<void> {
+    const name = this.#setName(kind);
+    const input: RunnerSetInput = { name, ...scale, ...SET_WAITS, template: this.#runner(name, kind === 'ephemeral') };
+    await this.#start(RUNNER_SET_WORKFLOW, setWorkflowId(name), input);
+  }
+
+  #runner(label: string, ephemeral: boolean): RunnerInput {
+    const limits = this.#world.nodes === 'kwok' ? {} : { pod: { spec: { containers: [{ name: 'runner', resources: { limits: { memory: '256Mi' } } }] } } };
+    return { organization: ORGANIZATION, labels: ['self-hosted', label], ephemeral, intervals: INTERVALS, ...limits };
+  }
+
+  async #startSingle({ ephemeral, replaces, jobsMs }: Extract<PlannedWork, { kind: 'runner' }>): Promise<void> {
+    const label = `${this.#world.name}-${this.#singles.length + 1}`;
+    const life = `runner-${label}`;
+    const single: Single = { life, ephemeral, jobs: jobsMs.map((ms) => this.#queue(label, ms)), started: false, told: false, over: false };
+    this.#singles.push(single);
+    await this.#start(RUNNER_WORKFLOW, life, { ...this.#runner(label, ephemeral), onEviction: replaces ? 'replace' : 'fail' });
+    single.started = true;
+  }
+
+  async #start(type: string, workflowId: string, input: object): Promise<void> {
+    const { client, name: taskQueue } = this.#world;
+    await this.#call(async () => {
+      // Whether a start arrived whose answer was lost, the next one tells.
+      await client.workflow.start(type, { workflowId, taskQueue, args: [input] }).catch((error: unknown) => {
+        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      });
+    });
+  }
+
+  async #tell(single: Single, how: Told): Promise<void> {
+    const handle = this.#world.client.workflow.getHandle(single.life);
+    single.told = true;
+    this.#world.observer.add({ kind: 'told', life: single.life, how });
+    await this.#call(async () => {
+      const telling = how === 'plain' ? handle.cancel() : handle.signal(cancelSignal, how === 'retire' ? { mode: 'drain', retire: true } : { mode: how });
+      // One that has ended is what was wanted.
+      await telling.catch((error: unknown) => {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      });
+    });
+  }
+
+  #queue(label: string, takesMs: number): number {
+    const job = this.#world.simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', label], sleepMs: takesMs });
+    this.#jobs += 1;
+    this.#world.observer.follow(job);
+    return job.id;
+  }
+
+  #cancel({ id }: SimulatedJob): void {
+    this.#world.observer.add({ kind: 'job', job: id, step: 'cancelled by its user' });
+    this.#world.simulator.cancelJob(id);
+  }
+
+  /** Again until it succeeds: users, too, wait for Temporal. */
+  async #call<T>(call: () => Promise<T>): Promise<T> {
+    return await pRetry(async () => await this.#world.client.withDeadline(Date.now() + CALL_MS, call), { retries: 200, minTimeout: RETRY_MS, factor: 1 });
+  }
+}

@@ -1,0 +1,141 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { CoreV1Api, KubeConfig, KubernetesObjectApi } from '@kubernetes/client-node';
+import { Client, Connection } from '@temporalio/client';
+import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
+import { createNamespace } from '../bench/namespace.ts';
+import { KwokAgentProcess } from '../bench/processes/kwokAgentProcess.ts';
+import { down, status, up, type LabState } from '../lab/lab.ts';
+import { startSimulator, type Simulator } from '../simulator/simulator.ts';
+import { startApiServerProxy, type ApiServerProxy } from './apiServerProxy.ts';
+import { Observer } from './observer.ts';
+import { Workers } from './workers.ts';
+
+export interface ChaosWorldOptions {
+  readonly seed: number;
+  readonly nodes: 'kwok' | 'kubelet';
+  /** Folder of the lab, its data and all logs. */
+  readonly stateDir: string;
+  readonly progress: (line: string) => void;
+}
+
+/** A real worker's pods and registrations are these for the whole run. */
+export const ORGANIZATION = 'chaos';
+export const CREDENTIAL = 'default';
+const WORKERS = 2;
+/** Short, so that the registration of a runner that was killed with its job is free soon; longer than a worker or a server is away. */
+const LEASE_MS = 30_000;
+/** A job whose runner was killed before it began goes back to the queue. */
+const ACCEPT_MS = 10_000;
+const STARTUP_MS = 300;
+
+/** What all goes wrong in: the lab's real components, the simulated GitHub, the workers behind a proxy, and who writes down what happens. */
+export interface ChaosWorld {
+  readonly lab: LabState;
+  readonly nodes: 'kwok' | 'kubelet';
+  readonly client: Client;
+  readonly core: CoreV1Api;
+  readonly objects: KubernetesObjectApi;
+  /** The Kubernetes namespace, and the task queue. */
+  readonly name: string;
+  readonly simulator: Simulator;
+  readonly proxy: ApiServerProxy;
+  readonly observer: Observer;
+  /** When the observer's time began, in ms since the epoch. */
+  readonly startedAtMs: number;
+  readonly workers: Workers;
+  /** The workers' present token at the CI server. */
+  readonly token: { current: string; readonly file: string };
+  /** @throws Error when what plays the runners on fake nodes has failed */
+  check(): void;
+  close(): Promise<void>;
+}
+
+/** Brings everything up. @throws ComponentUnavailableError when this machine cannot have it */
+export async function openChaosWorld({ seed, nodes, stateDir, progress }: ChaosWorldOptions): Promise<ChaosWorld> {
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0)) await closer().catch((error: unknown) => progress(`cleaning up: ${String(error)}`));
+  };
+  try {
+    const wasUp = Object.values((await status({ stateDir })).components).some(({ state }) => state !== 'down');
+    closers.unshift(async () => {
+      if (!wasUp) await down({ stateDir, purge: true, progress });
+    });
+    const lab = await up({ stateDir, temporal: true, kubernetes: true, nodes, progress });
+    const name = `chaos-${randomUUID().slice(0, 6)}`;
+    const folder = join(lab.stateDir, 'logs', name);
+    await mkdir(folder, { recursive: true });
+    progress(`logs are in ${folder}`);
+
+    const kubeConfig = new KubeConfig();
+    kubeConfig.loadFromFile(lab.kubernetes?.kubeconfig ?? '');
+    const core = kubeConfig.makeApiClient(CoreV1Api);
+    const objects = kubeConfig.makeApiClient(KubernetesObjectApi);
+    await createNamespace(core, name);
+    closers.unshift(async () => await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } }));
+
+    const token = { current: freshToken(), file: join(folder, 'token') };
+    await writeFile(token.file, token.current);
+    const simulator = await startSimulator({
+      host: lab.hostAddress ?? '127.0.0.1',
+      seed,
+      leaseMs: LEASE_MS,
+      acceptMs: ACCEPT_MS,
+      rateLimit: { limit: 10_000_000 },
+      tokens: [{ name: CREDENTIAL, token: token.current }],
+    });
+    closers.unshift(async () => await simulator.stop());
+    const startedAtMs = Date.now();
+    const observer = new Observer(simulator);
+    await observer.start(kubeConfig, core, name);
+    closers.unshift(async () => await observer.stop());
+    const proxy = await startApiServerProxy(kubeConfig, { onRequest: (request) => observer.request(request) });
+    closers.unshift(async () => await proxy.close());
+    const agent = nodes === 'kubelet' ? undefined : await KwokAgentProcess.start(
+      { kubeconfig: lab.kubernetes?.kubeconfig ?? '', namespace: name, labelSelector: ownSelector(name), simulatorUrl: simulator.url, startupMs: STARTUP_MS },
+      () => undefined,
+    ); // prettier-ignore
+    closers.unshift(async () => await agent?.stop());
+    const connection = await Connection.connect({ address: lab.temporal?.address ?? '' });
+    closers.unshift(async () => await connection.close());
+
+    const kubeconfig = join(folder, 'kubeconfig');
+    await writeFile(kubeconfig, proxy.kubeconfig);
+    const secret = randomUUID();
+    const workers = await Workers.start(
+      WORKERS,
+      {
+        TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
+        HOLDFAST_TASK_QUEUE: name,
+        HOLDFAST_INSTALLATION: name,
+        HOLDFAST_COMPUTE: 'kubernetes',
+        HOLDFAST_KUBECONFIG: kubeconfig,
+        HOLDFAST_KUBERNETES_NAMESPACE: name,
+        HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
+        HOLDFAST_RUNNER_COMMAND: 'node /opt/holdfast/simulator/runner.ts',
+        HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1',
+        HOLDFAST_GITHUB_URL: simulator.url,
+        HOLDFAST_GITHUB_TOKEN_FILE: token.file,
+        HOLDFAST_WEBHOOK_SECRET: secret,
+        HOLDFAST_SHUTDOWN_GRACE: '2s',
+        HOLDFAST_SHUTDOWN_FORCE: '5s',
+        HOLDFAST_LOG_LEVEL: 'debug',
+      },
+      folder,
+      (url) => simulator.setWebhook({ url: `${url}/webhooks/github`, secret }),
+    );
+    closers.unshift(async () => await workers.close());
+    return { lab, nodes, client: new Client({ connection }), core, objects, name, simulator, proxy, observer, startedAtMs, workers, token, check: () => agent?.check(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Shaped as GitHub's. */
+export function freshToken(): string {
+  return `ghp_${randomUUID().replaceAll('-', '')}`;
+}
+
