@@ -1,5 +1,5 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
-import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
+import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, CancelledFailure, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
 import type { HoldfastActivities, Placed, PodDeletion, TearDownInput } from '../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
@@ -149,9 +149,11 @@ export async function settle<T>(promise: Promise<T>): Promise<Called<T>> {
   try {
     return { kind: 'done', value: await promise };
   } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    const timeout = error.cause instanceof TimeoutFailure ? error.cause : undefined;
-    const root = timeout?.cause ?? error.cause;
+    // A local activity's comes as it is, without an ActivityFailure around it.
+    const cause = error instanceof ActivityFailure ? error.cause : error;
+    if (!(error instanceof ActivityFailure || cause instanceof ApplicationFailure || cause instanceof TimeoutFailure || cause instanceof CancelledFailure)) throw error;
+    const timeout = cause instanceof TimeoutFailure ? cause : undefined;
+    const root = timeout?.cause ?? cause;
     if (root instanceof ApplicationFailure) return { kind: 'failed', type: root.type ?? 'Unknown', message: root.message, timedOut: timeout !== undefined, untried: false };
     return timeout === undefined ? { kind: 'interrupted' } : { kind: 'failed', type: 'Timeout', message: timeout.message, timedOut: true, untried: timeout.cause === undefined };
   }

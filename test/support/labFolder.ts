@@ -18,3 +18,8 @@ export function restartsLabFolder(): string {
 export function outagesLabFolder(): string {
   return `${testLabFolder()}-outages`;
 }
+
+/** The folder of the lab around which everything goes wrong. */
+export function chaosLabFolder(): string {
+  return `${testLabFolder('kwok')}-chaos`;
+}

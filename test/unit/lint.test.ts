@@ -50,6 +50,7 @@ const FORBIDDEN: readonly Case[] = [
   ...forbidden('tools/simulator/runner/a.ts', 'tools/simulator/ stands in for GitHub', imports('../../../core/x.ts', '../../../activities/x.ts', '../../../worker/x.ts', '../../lab/x.ts', '../../../test/x.ts')),
   ...forbidden('tools/lab/a.ts', 'tools/lab/ brings up', imports('../../core/domain/x.ts', '../../activities/x.ts', '../../worker/x.ts', '../../supervisor/x.ts', '../simulator/x.ts')),
   ...forbidden('tools/bench/a.ts', 'what is for tests alone', imports('../../test/x.ts')),
+  ...forbidden('tools/chaos/a.ts', 'what is for tests alone', imports('../../test/x.ts')),
   ...forbidden('demo/a.ts', 'what is for tests alone', imports('../test/x.ts')),
 ];
 

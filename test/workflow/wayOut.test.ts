@@ -61,6 +61,21 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expectNothingLeft({ compute, ci });
   });
 
+  test.each<[what: string, method: keyof Compute, why: () => Error]>([
+    ['a denied deletion of the pod', 'deletePod', denied()],
+    ['a denied deletion of the Secret', 'deleteRegistrationSecret', denied()],
+    ['a cluster that is away', 'deletePod', () => new ComputeError('unavailable', 'the API server is away: not on Sundays', { retryAfterMs: 100 })],
+  ])('%s after a job that is known to be done, whose tear-down is a part of the task, is a wait as well', async (_what, method, why) => {
+    await busyRunner();
+    compute.refusals.set(method, why);
+    ci.forget(runnerName);
+    compute.end(pod, 0, { exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
+    await tellsWhy();
+    compute.refusals.clear();
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    expectNothingLeft({ compute, ci });
+  });
+
   test('a denied stop: the job goes on, its end is seen, and the life ends when the deletion is allowed', async () => {
     await busyRunner();
     compute.refusals.set('deletePod', denied());

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { interruption } from '../bench/interruption.ts';
 import type { Ongoing } from './faults/fault.ts';
 import { FAULTS } from './faults/index.ts';
 import type { FaultKind } from './faultKinds.ts';
@@ -38,7 +39,7 @@ const TELL_EVERY_MS = 10_000;
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const world = await openChaosWorld(options);
   try {
-    return await new Run(world, options).play();
+    return await Promise.race([interruption(), new Run(world, options).play()]);
   } finally {
     await world.close();
   }
