@@ -79,6 +79,11 @@ describe('register', () => {
     expect(error.message).toMatch(/runner group 7 .*runnerGroupId/);
   });
 
+  test('404 while the credential had lost the scope, which it sees again when it is looked at: registered', async () => {
+    github.on(`POST ${RUNNERS}/generate-jitconfig`, NOT_FOUND, jitAnswer).on(`GET ${RUNNERS}`, listJson());
+    expect((await server.register(JIT)).runnerId).toBe(42);
+  });
+
   test('404 and the scope cannot be listed: the credential', async () => {
     github.on(`POST ${RUNNERS}/generate-jitconfig`, NOT_FOUND).on(`GET ${RUNNERS}`, NOT_FOUND);
     expect(await ciServerError(server.register(JIT))).toMatchObject({ kind: 'credentials', status: 404 });
@@ -215,6 +220,11 @@ describe('remove', () => {
     github.on(DELETE, NOT_FOUND).on(`GET ${RUNNERS}`, listJson(runnerJson(1, 'x')));
     expect(await server.removeRegistration(SCOPE, 5)).toBe('absent');
     expect(github.seen[1]).toBe(`GET ${RUNNERS}?per_page=1`);
+  });
+
+  test('404 while the credential had lost the scope, which it sees again when it is looked at: asked again', async () => {
+    github.on(DELETE, NOT_FOUND, { status: 204 }).on(`GET ${RUNNERS}`, listJson(runnerJson(5, 'r-5')));
+    expect(await server.removeRegistration(SCOPE, 5)).toBe('removed');
   });
 
   test.each([

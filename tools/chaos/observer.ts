@@ -1,4 +1,4 @@
-import { makeInformer, type CoreV1Api, type KubeConfig, type V1Pod } from '@kubernetes/client-node';
+import { makeInformer, type CoreV1Api, type KubeConfig, type V1Pod, type V1Secret } from '@kubernetes/client-node';
 import { RUNNER_NAME_ANNOTATION, WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import { RUNNER_CONTAINER } from '../../core/domain/podTemplate.ts';
 import type { SimulatedJob } from '../simulator/types.ts';
@@ -28,6 +28,8 @@ export class Observer {
   readonly #startedAt = performance.now();
   readonly #simulator: Simulator;
   readonly #pods = new Map<string, KnownPod>();
+  /** By the name of its Secret, which is its pod's. */
+  readonly #runnerOf = new Map<string, string>();
   readonly #greedy = new Set<number>();
   readonly #openJobs = new Map<number, Pick<SimulatedJob, 'status' | 'assignments'>>();
   /** Names of registrations by id, those that were removed included. */
@@ -78,6 +80,7 @@ export class Observer {
   /** What a worker asks the API server for. @returns what its answer is told to */
   request({ method, path, body }: WorkerRequest): (status: number) => void {
     if (method === 'GET') return () => undefined;
+    const secret = method === 'POST' && path.endsWith('/secrets') ? (JSON.parse(body) as V1Secret).metadata : undefined;
     const name = /\/pods\/([^/]+)$/.exec(path)?.[1];
     const life = name === undefined ? lifeIn(body) : lifeOfPod(name);
     if (method === 'DELETE' && name !== undefined && life !== undefined) {
@@ -87,7 +90,11 @@ export class Observer {
       const { gracePeriodSeconds, preconditions } = (body === '' ? {} : JSON.parse(body)) as { gracePeriodSeconds?: number; preconditions?: { uid?: string } };
       this.add({ kind: 'deletion', life, pod: preconditions?.uid ?? known?.uid ?? name, graceS: gracePeriodSeconds, ...(job === undefined ? {} : { job: job.id }) });
     }
-    return (status) => this.add({ kind: 'request', to: 'cluster', what: `${method} ${path.split('/').slice(-2).join('/')}`, status, ...(life === undefined ? {} : { life }) });
+    return (status) => {
+      // Without an answer it may have been made: another that was made says so itself.
+      if (secret?.name !== undefined && (status === 201 || status === 0)) this.#runnerOf.set(secret.name, secret.annotations?.[RUNNER_NAME_ANNOTATION] ?? '');
+      this.add({ kind: 'request', to: 'cluster', what: `${method} ${path.split('/').slice(-2).join('/')}`, status, ...(life === undefined ? {} : { life }) });
+    };
   }
 
   /** Follows the pods of a namespace, and the simulator; resolves when both have begun. */
@@ -121,7 +128,7 @@ export class Observer {
       uid,
       name,
       life: annotations[WORKFLOW_ID_ANNOTATION] ?? '',
-      runner: annotations[RUNNER_NAME_ANNOTATION] ?? '',
+      runner: this.#runnerOf.get(name) ?? '',
       started: state?.running !== undefined || state?.terminated !== undefined,
       stopping: deletionTimestamp !== undefined,
       ended: state?.terminated !== undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed',

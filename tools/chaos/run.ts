@@ -51,6 +51,7 @@ class Run {
   readonly #users: Users;
   readonly #counts: Partial<Record<FaultKind, number>> = {};
   readonly #found: Violation[] = [];
+  readonly #told = new Set<string>();
   readonly #background = new Set<Promise<void>>();
   #failure: unknown;
 
@@ -160,8 +161,12 @@ class Run {
   #tell(): void {
     const { observer } = this.#world;
     const faults = Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
-    const bad = violationsOf(observer.entries, false).length;
-    this.#options.progress(`${this.#users.jobs} jobs (${observer.openJobs().length} open), ${observer.pods().length} pods, ${faults} faults${bad === 0 ? '' : `, ${bad} VIOLATIONS`}`);
+    this.#options.progress(`${this.#users.jobs} jobs (${observer.openJobs().length} open), ${observer.pods().length} pods, ${faults} faults`);
+    for (const { rule, message, life } of violationsOf(observer.entries, false)) {
+      const line = `VIOLATION: ${rule}: ${message}${life === undefined ? '' : ` (${life})`}`;
+      if (!this.#told.has(line)) this.#options.progress(line);
+      this.#told.add(line);
+    }
   }
 
   #inBackground(work: Promise<void>): void {

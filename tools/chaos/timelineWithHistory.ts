@@ -8,17 +8,20 @@ export async function timelineWithHistory({ client, observer, startedAtMs }: Cha
   for await (const { workflowId, runId, type } of client.workflow.list({ query: `WorkflowId = '${life}'` })) {
     if (type !== RUNNER_WORKFLOW) continue;
     const { events: history } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    for (const { eventId, eventType, eventTime, ...attributes } of history ?? []) {
+    for (const { eventId, eventTime, ...rest } of history ?? []) {
       const at = Number(eventTime?.seconds ?? 0) * 1_000 + Math.floor((eventTime?.nanos ?? 0) / 1_000_000) - startedAtMs;
-      events.push({ at, life, kind: 'event', what: `${String(eventId)} ${String(eventType)} ${detailsOf(attributes)}` });
+      events.push({ at, life, kind: 'event', what: `${String(eventId)} ${whatOf(rest)}` });
     }
   }
   return timelineOf([...observer.entries, ...events], life);
 }
 
-/** What tells one event from another of its type: names and the first words of a failure. */
-function detailsOf(attributes: object): string {
-  const [details] = Object.values(attributes).filter((value): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 2); // prettier-ignore
-  const text = JSON.stringify(details ?? {}, (key, value: unknown) => (key === 'payloads' || key === 'header' || key === 'stackTrace' ? undefined : value));
-  return text.slice(0, 300);
+/** Keys of an event's attributes that tell people something. */
+const TELLING = ['activityId', 'activityType', 'signalName', 'markerName', 'attempt', 'scheduledEventId', 'timerId', 'cause', 'name', 'message', 'failure', 'identity'];
+const NAME = /^(.+)EventAttributes$/;
+
+/** Its type, and what tells it from another of that type. */
+function whatOf(event: object): string {
+  const [key = '', attributes = {}] = Object.entries(event).find(([name, value]) => NAME.test(name) && value !== null) ?? [];
+  return `${NAME.exec(key)?.[1] ?? 'event'} ${JSON.stringify(attributes, ['low', ...TELLING]).slice(0, 400)}`;
 }

@@ -16,6 +16,8 @@ const INTERVALS: RunnerIntervals = { busyRetry: '1s', busyRecheck: '5s', absentR
 const SET_WAITS: Partial<RunnerSetInput> = { scaleDownDelay: '3s', recreationGuard: '10s', queueCheck: '5s', intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '2s' } };
 const CALL_MS = 5_000;
 const RETRY_MS = 500;
+/** How long the job of a runner that was told to go may still be taken by it. */
+const GIVE_UP_MS = 5_000;
 
 /** A runner by itself. */
 interface Single {
@@ -23,7 +25,8 @@ interface Single {
   readonly ephemeral: boolean;
   readonly jobs: readonly number[];
   started: boolean;
-  told: boolean;
+  /** When it was told to go, in ms. */
+  toldAt: number | undefined;
   over: boolean;
 }
 
@@ -60,7 +63,7 @@ export class Users {
       case 'runner':
         return await this.#startSingle(work);
       case 'tell': {
-        const single = chosen(this.#singles.filter(({ started, told, over }) => started && !told && !over), work.pick);
+        const single = chosen(this.#singles.filter(({ started, toldAt, over }) => started && toldAt === undefined && !over), work.pick);
         if (single !== undefined) await this.#tell(single, work.how);
         return;
       }
@@ -82,10 +85,12 @@ export class Users {
       if (running.has(single.life)) {
         // An ephemeral runner ends with its job; one whose job was cancelled, or lost with the pod before it, would wait for another.
         const unused = !single.ephemeral || single.jobs.every((id) => this.#world.simulator.world.jobs.get(id)?.conclusion !== 'success');
-        if (jobs.length === 0 && unused && !single.told) await this.#tell(single, 'retire');
+        if (jobs.length === 0 && unused && single.toldAt === undefined) await this.#tell(single, 'retire');
+        // One that was told to go takes no more jobs.
+        if (single.toldAt !== undefined && observer.now() - single.toldAt > GIVE_UP_MS) this.#cancelQueued(jobs);
       } else if ((await this.#call(async () => await client.workflow.getHandle(single.life).describe())).status.name !== 'RUNNING') {
         single.over = true;
-        for (const job of jobs.filter(({ status }) => status === 'queued')) this.#cancel(job);
+        this.#cancelQueued(jobs);
       }
     }
   }
@@ -126,7 +131,7 @@ export class Users {
   async #startSingle({ ephemeral, replaces, jobsMs }: Extract<PlannedWork, { kind: 'runner' }>): Promise<void> {
     const label = `${this.#world.name}-${this.#singles.length + 1}`;
     const life = `runner-${label}`;
-    const single: Single = { life, ephemeral, jobs: jobsMs.map((ms) => this.#queue(label, ms)), started: false, told: false, over: false };
+    const single: Single = { life, ephemeral, jobs: jobsMs.map((ms) => this.#queue(label, ms)), started: false, toldAt: undefined, over: false };
     this.#singles.push(single);
     await this.#start(RUNNER_WORKFLOW, life, { ...this.#runner(label, ephemeral), onEviction: replaces ? 'replace' : 'fail' });
     single.started = true;
@@ -144,7 +149,7 @@ export class Users {
 
   async #tell(single: Single, how: Told): Promise<void> {
     const handle = this.#world.client.workflow.getHandle(single.life);
-    single.told = true;
+    single.toldAt = this.#world.observer.now();
     this.#world.observer.add({ kind: 'told', life: single.life, how });
     await this.#call(async () => {
       const telling = how === 'plain' ? handle.cancel() : handle.signal(cancelSignal, how === 'retire' ? { mode: 'drain', retire: true } : { mode: how });
@@ -160,6 +165,10 @@ export class Users {
     this.#jobs += 1;
     this.#world.observer.follow(job);
     return job.id;
+  }
+
+  #cancelQueued(jobs: readonly SimulatedJob[]): void {
+    for (const job of jobs.filter(({ status }) => status === 'queued')) this.#cancel(job);
   }
 
   #cancel({ id }: SimulatedJob): void {

@@ -2,6 +2,7 @@
  * All jobs that a set knows of, in whatever order their events come: that of core/domain/jobSteps.ts counts. Bounded: jobs that are over are
  * forgotten after a time, and in any case when they are many.
  */
+import type { ListedRunner } from '../../core/calls/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { isFurther, jobKey, stateOf, type JobState } from '../../core/domain/jobSteps.ts';
@@ -41,6 +42,8 @@ const MAX_OVER_JOBS = 20_000;
 const MINUTE_MS = 60_000;
 /** A CI server's list may not know yet what its webhook has told already. */
 const LIST_LAG_MS = 10_000;
+/** So long after a job's event its runner is listed as busy: its pod tells within seconds, and visibility may be some more behind. */
+const BUSY_LAG_MS = 30_000;
 
 export class SetJobs {
   readonly #live = new Map<string, JobRecord>();
@@ -106,6 +109,15 @@ export class SetJobs {
     const theirs = [...this.#assigned].filter(([, { runnerName }]) => runnerName !== undefined && isThatRunner(runnerName));
     for (const [key] of theirs) this.#set(key, (job) => job && { ...job, state: 'done', seenAt: now }, now);
     return theirs.length > 0;
+  }
+
+  /** Runners are listed: what is assigned to one that is idle is over, and the event that tells so was lost. An event of just now is ahead of the list. */
+  listed(runners: readonly ListedRunner[], now: number): void {
+    const idle = new Set(runners.flatMap(({ phase, runnerName }) => (phase === 'Idle' ? [runnerName] : [])));
+    for (const [key, job] of this.#assigned) {
+      if (job.runnerName !== undefined && idle.has(job.runnerName) && job.seenAt <= now - BUSY_LAG_MS) this.#set(key, () => ({ ...job, state: 'done', seenAt: now }), now);
+    }
+    this.forget(now);
   }
 
   /** @param elsewhere - tells runners that are not of this set: the jobs they run ask for none of its places */

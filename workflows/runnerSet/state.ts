@@ -206,12 +206,12 @@ export class SetState {
   listed(listed: readonly ListedRunner[], gone: readonly string[], now: number): void {
     const { health, spec } = this.facts;
     const starting = this.runners.all().filter(({ state, generation }) => state === 'starting' && generation === spec.generation);
+    this.jobs.listed(listed, now);
     this.runners.list(listed, now, (name) => this.jobs.assignedTo(name));
     // Its own word that it is online was lost.
     if (starting.some(({ state }) => state === 'idle' || state === 'busy')) this.facts.health = afterOnline(health);
     for (const workflowId of gone) this.#vanished(workflowId, now);
     this.facts.listedAt = now;
-    this.jobs.forget(now);
     this.settle(now);
   }
 

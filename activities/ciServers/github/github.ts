@@ -6,7 +6,7 @@ import { labelsCover } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
-import { GitHubApi, type GitHubApiOptions, type GitHubRequest } from './api.ts';
+import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
 import { Deliveries } from './deliveries.ts';
 import { ExpiringValue, type Expiring } from './expiringValue.ts';
@@ -56,11 +56,10 @@ export class GitHub implements CiServer {
 
   async removeRegistration(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'> {
     const request = this.#request('remove', 'DELETE', scope, '/actions/runners/{runner_id}', { runner_id: runnerId });
-    const answer = await this.#api.request(request, signal);
+    const answer = await this.#ask(request, scope, signal);
     if (answer.status === 204) return 'removed';
-    if (answer.status !== 404) throw this.#api.error('unavailable', request, 'a removal is answered 204; this was something else (proxy, login page?)', answer.status);
-    await this.#proveScopeVisible(scope, signal);
-    return 'absent';
+    if (answer.status === 404) return 'absent';
+    throw this.#api.error('unavailable', request, 'a removal is answered 204; this was something else (proxy, login page?)', answer.status);
   }
 
   /** Of several who ask for a scope at once, all get the answer of one search; it is not aborted for one of them. */
@@ -105,11 +104,8 @@ export class GitHub implements CiServer {
       work_folder: '_work',
     });
     if (!wanted.ephemeral) throw this.#api.error('rejected', request, 'a just-in-time runner is always ephemeral: register a static runner with a token');
-    const answer = await this.#api.request(request, signal);
-    if (answer.status === 404) {
-      await this.#proveScopeVisible(scope, signal);
-      throw this.#api.error('rejected', request, `runner group ${groupId} does not exist or may not be used: check runnerGroupId`, 404);
-    }
+    const answer = await this.#ask(request, scope, signal);
+    if (answer.status === 404) throw this.#api.error('rejected', request, `runner group ${groupId} does not exist or may not be used: check runnerGroupId`, 404);
     const jit = this.#api.parse(jitAnswer, answer, request);
     return { runnerName: jit.runner.name, runnerId: jit.runner.id, env: { ...RUNNER_ENV, ACTIONS_RUNNER_INPUT_JITCONFIG: jit.encoded_jit_config } };
   }
@@ -151,20 +147,15 @@ export class GitHub implements CiServer {
   async #groupName({ scope, groupId }: RegisterRequest, signal?: AbortSignal): Promise<string | undefined> {
     if (scope.kind === 'repository' || groupId === DEFAULT_GROUP_ID) return undefined;
     const request = this.#request('group', 'GET', scope, '/actions/runner-groups/{runner_group_id}', { runner_group_id: groupId });
-    const answer = await this.#api.request(request, signal);
-    if (answer.status === 404) {
-      await this.#proveScopeVisible(scope, signal);
-      throw this.#api.error('rejected', request, `runner group ${groupId} does not exist: check runnerGroupId`, 404);
-    }
+    const answer = await this.#ask(request, scope, signal);
+    if (answer.status === 404) throw this.#api.error('rejected', request, `runner group ${groupId} does not exist: check runnerGroupId`, 404);
     return this.#api.parse(runnerGroupAnswer, answer, request).name;
   }
 
   async #findById(scope: Scope, id: number, signal?: AbortSignal): Promise<CiRunner | undefined> {
     const request = this.#request('runner', 'GET', scope, '/actions/runners/{runner_id}', { runner_id: id });
-    const answer = await this.#api.request(request, signal);
-    if (answer.status !== 404) return this.#api.parse(runnerAnswer, answer, request);
-    await this.#proveScopeVisible(scope, signal);
-    return undefined;
+    const answer = await this.#ask(request, scope, signal);
+    return answer.status === 404 ? undefined : this.#api.parse(runnerAnswer, answer, request);
   }
 
   async listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]> {
@@ -199,12 +190,16 @@ export class GitHub implements CiServer {
   }
 
   /**
-   * Does this credential see the scope at all? Only then does a 404 speak of the runner.
+   * A 404 of what this answers speaks of what was asked for: the credential sees the scope. It may have got the scope back since the 404 that made us
+   * look, so that one does not count, but the next.
    * @throws CiServerError `credentials` when it does not, or what the answer means otherwise
    */
-  async #proveScopeVisible(scope: Scope, signal?: AbortSignal): Promise<void> {
-    const request = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
-    this.#api.parse(runnerListAnswer, await this.#api.request(request, signal), request);
+  async #ask(request: GitHubRequest, scope: Scope, signal?: AbortSignal): Promise<GitHubAnswer> {
+    const answer = await this.#api.request(request, signal);
+    if (answer.status !== 404) return answer;
+    const look = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
+    this.#api.parse(runnerListAnswer, await this.#api.request(look, signal), look);
+    return await this.#api.request(request, signal);
   }
 
   #request(call: GitHubCall, method: string, scope: Scope, path: string, parameters: Record<string, unknown>): GitHubRequest {

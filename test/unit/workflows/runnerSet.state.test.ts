@@ -56,6 +56,18 @@ describe('what a list says of a runner is its own word', () => {
     expect(known(state)).toEqual([[workflowId, 'idle', undefined]]);
   });
 
+  test.each([
+    ['has just been heard of', 29_999, { assigned: 1, state: 'busy' }],
+    ['is old: its end was lost', 30_000, { assigned: 0, state: 'idle' }],
+  ])('a static one that says that it is idle, and whose job %s', (_what, laterMs, { assigned, state: expected }) => {
+    const state = busySet(false);
+    state.listed([one('Idle')], [], NOW + laterMs);
+    expect(known(state)).toEqual([[workflowId, expected, undefined]]);
+    expect(state.demand()).toEqual({ queued: 1, assigned });
+    state.listed([one('Busy')], [], NOW + laterMs + 1);
+    expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
+  });
+
   test('one that was asked to drain is not heard of until it says that it does', () => {
     const state = busySet(false);
     state.draining([workflowId], [], NOW);
