@@ -4,6 +4,7 @@
  */
 import type { HeldBackAnswers } from './heldBackAnswers.ts';
 import type { OwnedObjects } from './ownedObjects.ts';
+import type { PodDeletion } from '../core/calls/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/index.ts';
 import type { ServedPlace } from '../core/domain/place.ts';
@@ -134,6 +135,8 @@ export interface DeletionOptions {
   readonly reason?: string;
   /** Told to the supervisor first, which would else let the job finish, or take the stop for an eviction. */
   readonly announce?: StopReason;
+  /** Left alone if its container has started by the time the deletion is carried out; what is terminating already goes on. */
+  readonly unlessStarted?: boolean;
 }
 
 /** Runs runners: pods on Kubernetes, or local processes. All methods may throw {@link ComputeError}. */
@@ -158,8 +161,8 @@ export interface Compute {
    * the pod's own creation.
    */
   observe(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
-  /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`. */
-  deletePod(pod: PodRef, options?: DeletionOptions): Promise<'gone' | 'terminating'>;
+  /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`; left alone (`unlessStarted`): how it looks. */
+  deletePod(pod: PodRef, options?: DeletionOptions): Promise<PodDeletion | PodView>;
   /** Deletes what {@link storeRegistrationSecret} made. Absent: fine. */
   deleteRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<void>;
   /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent: fine. */

@@ -4,17 +4,19 @@
  */
 import type { PodDeletion, TearDownInput } from '../core/calls/index.ts';
 import { defined } from '../core/defined.ts';
+import type { PodView } from '../core/domain/pod.ts';
 import { answerSoon, type LookOut } from './heldBackAnswers.ts';
 import { keepLog } from './keepLog.ts';
 import { onCluster } from './onCluster.ts';
 import type { ActivityPorts } from './ports.ts';
 
-/** Deletes what the input names. What does not exist (any more) is as good as deleted. */
-export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<PodDeletion> {
+/** Deletes what the input names. What does not exist (any more) is as good as deleted; of a pod that is to be left alone, nothing is. */
+export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<PodDeletion | PodView> {
   const { compute, heldBackAnswers } = ports;
   const { identity, namespace } = input;
   const { state, lookOut } = await onCluster(`deleting what ran of ${compute.podName(identity)}`, async () => {
     const deleted = await deletePod(ports, input);
+    if (isLeft(deleted.state)) return deleted;
     try {
       // Not before the pod: while its deletion is refused, a container that has not started yet needs its Secret.
       await Promise.all([
@@ -30,20 +32,22 @@ export async function tearDown(ports: ActivityPorts, input: TearDownInput): Prom
   return await answerSoon(heldBackAnswers, lookOut, (seen) => (seen?.gone === true ? 'gone' : state));
 }
 
-async function deletePod(ports: ActivityPorts, { identity, namespace, pod: wanted }: TearDownInput): Promise<{ state: PodDeletion; lookOut?: LookOut }> {
+const isLeft = (state: PodDeletion | PodView): state is PodView => typeof state === 'object';
+
+async function deletePod(ports: ActivityPorts, { identity, namespace, pod: wanted }: TearDownInput): Promise<{ state: PodDeletion | PodView; lookOut?: LookOut }> {
   const { compute, heldBackAnswers } = ports;
   if (wanted === undefined) return { state: 'gone' };
   const pod = wanted.ref ?? (await compute.observe({ name: compute.podName(identity), ...defined({ namespace }) }));
   if (pod === undefined) return { state: 'gone' };
-  const { gracePeriodSeconds, reason, announce } = wanted;
+  const { gracePeriodSeconds, reason, announce, unlessStarted } = wanted;
   if (wanted.keepLog === true) await keepLog(ports, pod, identity.workflowId);
   // From before the deletion: its end may be told of sooner than the request is answered.
   const lookOut = wanted.untilGone === true ? heldBackAnswers?.lookOut(pod, 'gone') : undefined;
-  let state: PodDeletion = 'gone';
+  let state: PodDeletion | PodView = 'gone';
   try {
-    state = await compute.deletePod(pod, defined({ gracePeriodSeconds, reason, announce }));
+    state = await compute.deletePod(pod, defined({ gracePeriodSeconds, reason, announce, unlessStarted }));
   } finally {
-    if (state === 'gone' && lookOut !== undefined) heldBackAnswers?.forget(lookOut);
+    if (state !== 'terminating' && lookOut !== undefined) heldBackAnswers?.forget(lookOut);
   }
-  return state === 'gone' ? { state } : { state, ...defined({ lookOut }) };
+  return state === 'terminating' ? { state, ...defined({ lookOut }) } : { state };
 }

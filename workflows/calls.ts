@@ -3,6 +3,7 @@ import { ActivityCancellationType, ActivityFailure, ApplicationFailure, Cancella
 import type { HoldfastActivities, Placed, PodDeletion, TearDownInput } from '../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
+import type { PodView } from '../core/domain/pod.ts';
 
 /** The pace of whatever is tried until it succeeds. */
 const RETRY = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
@@ -34,7 +35,7 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
  * A tear-down that is soon done: in the worker that has the workflow, as a part of its task. It is tried once; what it did not do is for
  * {@link clusterCalls}.
  */
-export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion> {
+export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | PodView> {
   return await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } }).tearDown(input);
 }
 

@@ -33,8 +33,11 @@ export interface RunnerActivities {
   lookUpRunner(input: LookUpInput): Promise<Sighting>;
   /** Removes the registration of a runner, and nothing else. */
   removeRegistration(input: RemoveRegistrationInput): Promise<RegistrationRemoval>;
-  /** Deletes what ran: pod, registration Secret and claims, whichever are named. The one way out for all of them. */
-  tearDown(input: Placed<TearDownInput>): Promise<PodDeletion>;
+  /**
+   * Deletes what ran: pod, registration Secret and claims, whichever are named. The one way out for all of them. Of a pod that was to go only
+   * unless it had started, and has, the answer is how it looks: then nothing was deleted.
+   */
+  tearDown(input: Placed<TearDownInput>): Promise<PodDeletion | PodView>;
   /** Notes on claims that a pod may still write to them. */
   fenceClaims(input: Placed<FenceClaimsInput>): Promise<void>;
   /** Waits until nothing can write to the claims any more from a node that was lost, by {@link fenceClaims}. */
@@ -138,6 +141,8 @@ export interface TearDownInput {
     readonly keepLog?: boolean;
     /** Whoever asks has nothing to do before it is gone: the answer may wait for that a moment. */
     readonly untilGone?: boolean;
+    /** Left alone if its container has started by the time the deletion is carried out. */
+    readonly unlessStarted?: boolean;
   };
   /** The Secret with the registration. */
   readonly secret?: boolean;

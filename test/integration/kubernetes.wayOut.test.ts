@@ -115,6 +115,31 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
     await expectNothingLeft();
   }, 90_000);
 
+  test.each([
+    ['a registered runner', { ephemeral: true }],
+    ['one that was to register itself', { ephemeral: false }],
+  ])('%s whose container starts while the deletion of its pod is on its way is left alone', async (_what, input) => {
+    run = await world.start({ ...POD, ...input, intervals: { listAge: '1s' } });
+    const name = await run.pod();
+    const pod = (await harness.second.observe({ name }))!;
+    const held = proxy.hold(({ method, url }) => {
+      const isDeletion = method === 'DELETE' && url.pathname.endsWith(`/pods/${name}`);
+      // Nothing else arrives in its place.
+      proxy.down ||= isDeletion;
+      return isDeletion;
+    });
+    await run.handle.executeUpdate('drain', { args: [{ reason: 'not needed any more' }] });
+    const deletion = await held;
+    await harness.makeRunning(pod);
+    expect(await deletion.arrive()).toBe(409);
+    proxy.down = false;
+    await run.reaches('a wait for a runner that has started', ({ waitsFor }) => /the runner ends by itself|runner may be about to register/.test(waitsFor ?? ''));
+    expect(await harness.second.observe(pod)).toMatchObject({ uid: pod.uid, ended: false, terminating: false });
+    await harness.end(pod, 0);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    await expectNothingLeft();
+  }, 150_000);
+
   test('a claim is not mounted by another life while the node of the one before does not answer', async () => {
     const volumeClaims = [{ name: 'cache', mountPath: '/cache', claim: 'slot-0', storage: '1Gi' }];
     const { name, uid } = await running({ volumeClaims });

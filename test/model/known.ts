@@ -9,11 +9,6 @@ interface Known {
 }
 
 export const KNOWN: readonly Known[] = [
-  {
-    what: /^a pod was asked to go under a job, and nobody had asked for a stop$|its job was lost in the drain$/,
-    setup: /^static|command/,
-    why: 'a container that has not started when the pod is looked at may have before the deletion reaches the API server: only a deletion on the condition that the pod has not changed could tell',
-  },
   { what: /^a job was stopped by a deadline that was not its own$/, setup: /^static/, why: 'the event "in progress" of job A is the first to arrive, and arrives between A and B: nothing known by then tells that A is over' },
   { what: /succeeded is wrong: no job was done$/, setup: /^ephemeral/, why: 'without the supervisor nothing tells a runner that ended after its job from one whose registration somebody else has removed: both exit with 0 (removedItself in verdict.ts)' },
 ];

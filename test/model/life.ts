@@ -35,6 +35,7 @@ export function proceed(s: State, mind: Mind): State {
     case 'serving':
       return runner.ended !== undefined || cancel !== undefined ? unregister(s, mind) : s;
     case 'stopping':
+      return mind.plan(s).action.kind === 'stopPod' && mind.hasChanged(s) ? hear(s, mind, { kind: 'changed' }) : s;
     case 'waiting':
       return mind.hasChanged(s) ? hear(s, mind, { kind: 'changed' }) : s;
     case 'removing':
@@ -73,7 +74,7 @@ function decide(s: State, mind: Mind): State {
   const planned = { ...s, plan };
   switch (action.kind) {
     case 'tearDown':
-      return { ...planned, at: 'tearing down' };
+      return { ...planned, at: action.unlessStarted === true ? 'stopping' : 'tearing down' };
     case 'handOff':
       return { ...planned, at: 'tearing down', handedOn: true };
     case 'remove':
@@ -222,6 +223,12 @@ function outOfTime(s: State, mind: Mind): State | undefined {
   return hear(late, mind, { kind: 'outOfTime', wait: until });
 }
 
+/** Is the pod to go only unless its container has started, and it has? The API server refuses to delete what has changed since it was read. */
+function isLeft(s: State, mind: Mind): boolean {
+  const { action } = mind.plan(s);
+  return 'unlessStarted' in action && s.told === 'no' && (s.pod === 'running' || (s.pod === 'ended' && s.started));
+}
+
 const UNREGISTERING: readonly Move[] = [
   ...REMOVING,
   step('promised', 'the removal is called off', 'removing', (s, mind) => (s.callingOff ? hear(s, mind, { kind: 'calledOff' }) : undefined)),
@@ -232,6 +239,8 @@ const UNREGISTERING: readonly Move[] = [
   }),
   step('promised', 'the API server takes the deletion of the pod', 'stopping', (s, mind) => {
     const { action } = mind.plan(s);
+    if (isLeft(s, mind)) return hear(noteDeadline(s, sees(s, mind, 'see', 'watch'), mind), mind, { kind: 'changed' });
+    if (action.kind === 'tearDown') return { ...s, ...deletePod(s, false), at: 'tearing down' };
     if (action.kind !== 'stopPod') return undefined;
     const asked = knowsPod(s, mind) ? { ...s, ...deletePod(s, action.overdue) } : s;
     const seen = asked.pod === 'gone' && knowsPod(s, mind) ? sees(asked, mind, 'see', 'watch') : asked;
@@ -239,7 +248,8 @@ const UNREGISTERING: readonly Move[] = [
   }),
   step('mishap', 'the API server takes the deletion of the pod, and the answer is lost', 'stopping', (s, mind) => {
     const { action } = mind.plan(s);
-    return action.kind !== 'stopPod' || s.told !== 'no' || action.overdue || !knowsPod(s, mind) ? undefined : { ...s, ...deletePod(s, false), deleted: s.deleted };
+    const overdue = action.kind === 'stopPod' && action.overdue;
+    return s.told !== 'no' || overdue || isLeft(s, mind) || !knowsPod(s, mind) ? undefined : { ...s, ...deletePod(s, false), deleted: s.deleted };
   }),
   ...(['watch', 'none'] as const).map((knowledge) =>
     step(knowledge === 'watch' ? 'promised' : 'mishap', knowledge === 'watch' ? 'the pod is looked at' : 'the pod is looked at by a worker that has only just seen it', 'looking', (s, mind) => {

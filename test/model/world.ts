@@ -6,6 +6,7 @@
  * - its lists are a minute old at most; job events come late, twice, in another order or never;
  * - a well node publishes probes within the time that `idleConfirm` gives, starts nothing that was told to go, and ends it within its grace;
  * - a checkpointing command that was told to go exits with 0 only when its work is complete;
+ * - the API server shows a container's start as it happens;
  * - what has not registered when the registration deadline is out never will.
  */
 import { stateNews } from '../../activities/watcher/stateAnnouncements.ts';

@@ -212,6 +212,17 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
         await untilGone(pod);
       });
 
+      test('of a running pod unless it has started: it is told of, and left alone; told to go already, it goes on', async () => {
+        const pod = await createRunning();
+        expect(await harness.compute.deletePod(pod, { unlessStarted: true })).toMatchObject({ uid: pod.uid, startedAt: expect.any(String), ended: false, terminating: false });
+        expect(await observe(pod)).toMatchObject({ uid: pod.uid, terminating: false });
+        await harness.compute.deletePod(pod);
+        expect(await harness.compute.deletePod(pod, { unlessStarted: true })).toBe('terminating');
+        await harness.finishTermination(pod);
+        await untilGone(pod);
+        expect(await harness.compute.deletePod(pod, { unlessStarted: true })).toBe('gone');
+      });
+
       test('of an ended pod: gone', async () => {
         const pod = await createRunning();
         await harness.end(pod, 0);

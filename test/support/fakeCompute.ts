@@ -106,10 +106,11 @@ export class FakeCompute implements Compute {
     return uid === undefined || pod?.uid === uid ? pod : undefined;
   }
 
-  async deletePod(pod: { name: string; uid: string }, options: DeletionOptions = {}): Promise<'gone' | 'terminating'> {
+  async deletePod(pod: { name: string; uid: string }, options: DeletionOptions = {}): Promise<'gone' | 'terminating' | PodView> {
     this.#failIfTold('deletePod');
     const current = this.pods.get(pod.name);
     if (current?.uid !== pod.uid) return 'gone';
+    if (options.unlessStarted === true && current.startedAt !== undefined && !current.terminating) return current;
     this.deletions.push({ name: pod.name, gracePeriodSeconds: options.gracePeriodSeconds, underJob: this.jobs.has(pod.name), reason: options.reason, announce: options.announce });
     if (options.gracePeriodSeconds === 1 && !current.ended) this.end(pod.name, 137);
     if (options.gracePeriodSeconds === 0 || options.gracePeriodSeconds === 1 || (current.ended && !this.slowToGo)) {

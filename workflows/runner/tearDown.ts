@@ -2,14 +2,14 @@
 import type { Placed, PodDeletion, TearDownInput } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
-import type { StopReason } from '../../core/domain/pod.ts';
+import type { PodView, StopReason } from '../../core/domain/pod.ts';
 import { TERMINATION_OVERDUE_MS, isSpent } from '../../core/domain/podConditions.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 import { callUnless, clusterCalls, localTearDown, settle } from '../calls.ts';
 import { fenceClaims } from './claims.ts';
 import type { RunnerLife } from './life.ts';
 import { awaitPod, podRef, see } from './podWaits.ts';
-import type { StopMode } from './unregisterFacts.ts';
+import type { UnregistrationAction } from './unregisterTable.ts';
 
 /** What the supervisor is told when this workflow stops its pod. */
 const STOP_REASON: Readonly<Record<Cancellation['by'], StopReason>> = {
@@ -56,22 +56,24 @@ export function stopOverdueMs(life: RunnerLife): number {
 /**
  * Stops a pod that lives.
  * @param overdue - it outlived its grace: none is left
+ * @param unlessStarted - left alone if its container has started since it was looked at
  * @param calledOff - something has changed that is to be decided upon first
  * @returns whether the cluster took it before it was called off
  */
-export async function stopPod(life: RunnerLife, { mode, overdue, why }: { readonly mode: StopMode; readonly overdue: boolean; readonly why: string }, calledOff: () => boolean): Promise<boolean> {
+export async function stopPod(life: RunnerLife, { mode, overdue, unlessStarted, why }: Pick<Extract<UnregistrationAction, { kind: 'stopPod' }>, 'mode' | 'overdue' | 'unlessStarted' | 'why'>, calledOff: () => boolean): Promise<boolean> {
   const { runner, spec, cancel } = life;
   if (runner.pod === undefined) return true;
   const stopReason = STOP_REASON[cancel?.by ?? 'cancelled'];
   // Without a word SIGTERM means what `onTerm` says, and counts as a cancellation.
-  const announced = runner.pod.online !== undefined && mode !== 'force' && (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
+  // … once there is a supervisor that can be told.
+  const announced = unlessStarted !== true && runner.pod.online !== undefined && mode !== 'force' && (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
   const forcedSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
   const graceSeconds = mode === 'force' ? forcedSeconds : stopGraceSeconds(life);
   const isOwn = graceSeconds === spec.pod.terminationGracePeriodSeconds;
-  const how = defined({ announce: announced ? stopReason : undefined, gracePeriodSeconds: isOwn ? undefined : graceSeconds });
+  const how = defined({ announce: announced ? stopReason : undefined, gracePeriodSeconds: isOwn ? undefined : graceSeconds, unlessStarted });
   const what = whatRan(life, { ...how, reason: overdue ? why : (cancel?.by ?? why), keepLog: !overdue });
   const state = await untilTaken(life, mode === 'force' ? 'kill the pod' : 'stop the pod gracefully', what, calledOff);
-  if (state === undefined) return false;
+  if (state === undefined || isLeft(life, state)) return false;
   life.deletion = Promise.resolve(state);
   if (state === 'gone') see(life, { ...runner.pod, gone: true, ended: true });
   return true;
@@ -82,7 +84,7 @@ export async function stopPod(life: RunnerLife, { mode, overdue, why }: { readon
  * is in the details, and with each try under Pending Activities.
  * @returns `undefined` when it was called off
  */
-async function untilTaken(life: RunnerLife, summary: string, what: Placed<TearDownInput>, calledOff: () => boolean): Promise<PodDeletion | undefined> {
+async function untilTaken(life: RunnerLife, summary: string, what: Placed<TearDownInput>, calledOff: () => boolean): Promise<PodDeletion | PodView | undefined> {
   for (let withinMs = REFUSED_MS; ; withinMs = STILL_REFUSED_MS) {
     const called = await callUnless(calledOff, async () => await clusterCalls({ summary, withinMs }).tearDown(what));
     life.deletionRefused = called.kind === 'failed' ? called.message : undefined;
@@ -96,6 +98,25 @@ function tellRefusal(life: RunnerLife): void {
   if (life.deletionRefused === undefined) return;
   life.linger();
   life.waitFor(`the cluster to take a deletion: ${life.deletionRefused}`);
+}
+
+/** Was the pod left alone, because it has started? Then that is known now. */
+function isLeft(life: RunnerLife, state: PodDeletion | PodView): state is PodView {
+  if (typeof state === 'string') return false;
+  see(life, state);
+  return true;
+}
+
+/**
+ * Has pod and Secret of a runner deleted whose container never started, as far as is known.
+ * @returns whether that is so: one that has started by then is left alone
+ */
+export async function tearDownUnstarted(life: RunnerLife): Promise<boolean> {
+  life.pass('TearingDown');
+  const state = await untilTaken(life, 'delete pod and Secret', whatRan(life, { untilGone: true, unlessStarted: true }), () => false);
+  if (state === undefined || isLeft(life, state)) return false;
+  life.deletion = Promise.resolve(state);
+  return true;
 }
 
 /** Has pod and Secret deleted, unless they are being deleted already. */
@@ -163,14 +184,15 @@ async function deleteWhatRan(life: RunnerLife): Promise<PodDeletion> {
   if (pod !== undefined && isSpent(pod)) {
     // It was deleted when its end was seen (activities/earlyDeletion.ts): there is little left to do, or to wait for.
     const soon = await settle(localTearDown(what));
-    if (soon.kind === 'done') return soon.value;
+    if (soon.kind === 'done' && typeof soon.value === 'string') return soon.value;
   }
   return await deleted(life, 'delete pod and Secret', what);
 }
 
-/** Nothing calls this off. */
+/** Nothing calls this off, and no pod is left alone. */
 async function deleted(life: RunnerLife, summary: string, what: Placed<TearDownInput>): Promise<PodDeletion> {
-  return (await untilTaken(life, summary, what, () => false)) ?? 'terminating';
+  const state = await untilTaken(life, summary, what, () => false);
+  return state === 'gone' ? state : 'terminating';
 }
 
 function whatRan({ runner, spec }: RunnerLife, how: Omit<NonNullable<TearDownInput['pod']>, 'ref'>): Placed<TearDownInput> {

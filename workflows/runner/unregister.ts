@@ -8,7 +8,7 @@ import { continueWhenLong } from './continue.ts';
 import type { RunnerLife } from './life.ts';
 import { nextLookMs } from './onlineDecision.ts';
 import { lookAtPod } from './podWaits.ts';
-import { FORCED_OVERDUE_MS, beginTearDown, stopOverdueMs, stopPod } from './tearDown.ts';
+import { FORCED_OVERDUE_MS, beginTearDown, stopOverdueMs, stopPod, tearDownUnstarted } from './tearDown.ts';
 import { hear, nothingHeard, type HeardFacts, type OwnWait, type SeenFacts, type UnregistrationFacts, type UnregistrationNews } from './unregisterFacts.ts';
 import { decideUnregistration, type UnregistrationAction } from './unregisterTable.ts';
 
@@ -33,12 +33,15 @@ export async function unregister(life: RunnerLife, input: RunnerInput): Promise<
     const facts: UnregistrationFacts = { ...seenNow(life), ...heard };
     const action = decideUnregistration(facts);
     life.waitFor(action.why);
-    if (action.kind === 'tearDown' || action.kind === 'handOff') {
+    if (action.kind === 'tearDown' && action.unlessStarted === true && !(await tearDownUnstarted(life))) {
+      heard = hear(facts, { kind: 'changed' });
+    } else if (action.kind === 'tearDown' || action.kind === 'handOff') {
       const { removal, removedAlive, stopped } = heard;
       const deregistration = action.kind === 'handOff' ? await handOff(life) : undefined;
       return { ...defined({ removal, deregistration }), removedAlive, stoppedByUs: stopped !== undefined };
+    } else {
+      heard = hear(facts, await carryOut(life, action, facts));
     }
-    heard = hear(facts, await carryOut(life, action, facts));
   }
 }
 

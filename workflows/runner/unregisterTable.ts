@@ -9,13 +9,17 @@ export const ROWS = ['1', '2', '3', '3-11', '4', '4a', '4b', '4c', '4d', '5', '6
 export type Row = (typeof ROWS)[number];
 
 export type UnregistrationAction = { readonly row: Row; readonly why: string } & (
-  | { readonly kind: 'tearDown' }
+  /** @property unlessStarted - it was looked at, and its container may have started since: then it is to be decided upon anew */
+  | { readonly kind: 'tearDown'; readonly unlessStarted?: true }
   /** The registration is for a workflow of its own to remove; then tear down. */
   | { readonly kind: 'handOff' }
   /** Ask the CI server. `retry`: again and again while it calls the runner busy. */
   | { readonly kind: 'remove'; readonly onBusy: 'retry' | 'return' }
-  /** @property overdue - it outlived its grace: none is left */
-  | { readonly kind: 'stopPod'; readonly mode: StopMode; readonly overdue: boolean }
+  /**
+   * @property overdue - it outlived its grace: none is left
+   * @property unlessStarted - as of a tear-down
+   */
+  | { readonly kind: 'stopPod'; readonly mode: StopMode; readonly overdue: boolean; readonly unlessStarted?: true }
   /** Look at the pod live: nothing is torn down on an old view. */
   | { readonly kind: 'look' }
   | { readonly kind: 'wait'; readonly until: OwnWait }
@@ -50,7 +54,7 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
   if (f.ended) return { kind: 'tearDown', row, why: `${because} and the runner has ended` };
   if (!f.started) {
     // It may have started since it was seen last.
-    return f.looked ? { kind: 'tearDown', row, why: `${because} and the runner container never started` } : { kind: 'look', row, why: `${because}; has the container started?` };
+    return f.looked ? { kind: 'tearDown', row, why: `${because} and the runner container never started`, unlessStarted: true } : { kind: 'look', row, why: `${because}; has the container started?` };
   }
   if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
   if (f.ownSignal === 'idle') return whenIdle(f, row, because);
@@ -73,7 +77,7 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
   if (f.stop !== undefined) return stopOrAwait(f, '5', 'CI server does not know the runner yet, and its stop was accepted');
   if (!f.started) {
     // It may have started since it was seen last, and register: it is asked about once more when it has ended.
-    return f.looked ? stopOrAwait(f, '4a', 'runner container never started') : { kind: 'look', row: '4a', why: 'CI server does not list the runner; has the container started?' };
+    return f.looked ? stopUnstarted(f) : { kind: 'look', row: '4a', why: 'CI server does not list the runner; has the container started?' };
   }
   if (f.ownSignal === 'busy') return { kind: 'wait', row: '4', why: 'a job is running: that beats any list', until: 'jobDeadline' };
   if (f.heldId) return awaitList();
@@ -81,6 +85,11 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
   const action = whenUnregistered(f, '4b', 'runner did not register within its deadline');
   // It is asked about once more when it cannot register any more: only its end says so.
   return action.kind === 'tearDown' ? stopOrAwait(f, '4b', action.why) : action;
+}
+
+function stopUnstarted(f: UnregistrationFacts): UnregistrationAction {
+  const action = stopOrAwait(f, '4a', 'runner container never started');
+  return action.kind === 'stopPod' && !action.overdue ? { ...action, unlessStarted: true } : action;
 }
 
 function awaitList(): UnregistrationAction {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Pod, V1Status } from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
+import type { PodDeletion } from '../../../core/calls/index.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
 import { apiFailure, isAbsence, isOtherUid, toComputeError } from './errors.ts';
@@ -16,12 +17,13 @@ export const ANNOUNCEMENT_MS = 3_000;
 
 /**
  * Asks for the deletion of exactly this pod; its supervisor is told why beforehand, where that is asked for.
+ * @param resourceVersion - the pod as it was read: one that has changed since is left alone
  * @returns `gone` also when there is another pod of that name
- * @throws ComputeError
+ * @throws ComputeError; `unavailable` also for one that has changed: then it is to be read again
  */
-export async function askForDeletion(api: ApiServer, podPath: string, { name, uid }: PodRef, { gracePeriodSeconds, announce: announced }: DeletionOptions): Promise<'gone' | 'terminating'> {
+export async function askForDeletion(api: ApiServer, podPath: string, { name, uid }: PodRef, { gracePeriodSeconds, announce: announced }: DeletionOptions, resourceVersion?: string): Promise<PodDeletion> {
   if (announced !== undefined) await announce(api, podPath, { name, uid }, announced);
-  const body = defined({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid }, gracePeriodSeconds });
+  const body = defined({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: defined({ uid, resourceVersion }), gracePeriodSeconds });
   try {
     const answer = await api.call<V1Pod | V1Status>({ verb: 'delete', resource: 'pods', path: podPath, body });
     return isTerminating(answer) ? 'terminating' : 'gone';

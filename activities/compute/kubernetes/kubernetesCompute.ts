@@ -3,6 +3,7 @@ import type { KubeConfig, V1Node, V1PersistentVolumeClaim, V1Pod, V1Secret } fro
 import type { PodRequest } from '../../../core/domain/pod.ts';
 import { podName } from '../naming.ts';
 import { ComputeError, type Compute, type Logger } from '../../ports.ts';
+import type { PodDeletion } from '../../../core/calls/index.ts';
 import { ApiObjects } from './apiObjects.ts';
 import { ApiServer, type ApiServerOptions } from './apiServer.ts';
 import { AskedDeletions } from './askedDeletions.ts';
@@ -104,11 +105,16 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     async deletePod(pod, how = {}) {
       const { name, uid, namespace } = pod;
-      const { gracePeriodSeconds, announce, reason } = how;
-      const ask = async (): Promise<'gone' | 'terminating'> => {
+      const { gracePeriodSeconds, announce, reason, unlessStarted } = how;
+      const ask = async (resourceVersion?: string): Promise<PodDeletion> => {
         logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
-        return await askForDeletion(api, objects.pathOf('pods', namespace, name), pod, how);
+        return await askForDeletion(api, objects.pathOf('pods', namespace, name), pod, how, resourceVersion);
       };
+      if (unlessStarted === true) {
+        const live = await pods.read(pod);
+        if (live === undefined) return 'gone';
+        return live.view.startedAt !== undefined && !live.view.terminating ? live.view : await ask(live.resourceVersion);
+      }
       // Without the watch nothing would tell that it is over.
       const isPlain = gracePeriodSeconds === undefined && announce === undefined && pods.watched;
       return isPlain ? await asked.once(uid, ask) : await ask();

@@ -54,6 +54,12 @@ export class LivePods {
     return await this.#read({ name, uid, namespace });
   }
 
+  /** By the API server's own word, with the version that it speaks of. @throws ComputeError */
+  async read({ name, uid, namespace }: PodRef): Promise<{ readonly view: PodView; readonly resourceVersion: string | undefined } | undefined> {
+    const pod = await this.#objects.get<V1Pod>('pods', namespace, name);
+    return pod?.metadata?.uid === uid && pod !== undefined ? { view: this.#view(pod), resourceVersion: pod.metadata?.resourceVersion } : undefined;
+  }
+
   async #read({ name, uid, namespace }: { name: string; uid: string | undefined; namespace: string | undefined }): Promise<PodView | undefined> {
     const pod = await this.#objects.get<V1Pod>('pods', namespace, name);
     return pod && (uid === undefined || pod.metadata?.uid === uid) ? this.#view(pod) : undefined;

@@ -1,14 +1,16 @@
 import { join } from 'node:path';
+import type { PodDeletion } from '../../../core/calls/index.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import { createFile, hasCode, replaceFile } from './atomicFile.ts';
 import type { ObservePods } from './observePods.ts';
 import { POD_FILE, readPod, removePod, ring, type PodOwner, type StateFolders } from './podFolder.ts';
 import { signalProcess } from './processIdentity.ts';
 import { mergeStopRequest } from './stopRequest.ts';
-import type { PodRef } from '../../../core/domain/pod.ts';
+import { viewOfRecord } from './viewOfRecord.ts';
+import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
 /** Removes a pod that has ended, or never started; has the runner of another stopped, whose wrapper then removes it. */
-export async function deletePod(folders: StateFolders, observe: ObservePods, pod: PodRef, options: DeletionOptions): Promise<'gone' | 'terminating'> {
+export async function deletePod(folders: StateFolders, observe: ObservePods, pod: PodRef, options: DeletionOptions): Promise<PodDeletion | PodView> {
   try {
     return await removeOrStop(folders, observe, pod, options);
   } catch (error) {
@@ -18,9 +20,10 @@ export async function deletePod(folders: StateFolders, observe: ObservePods, pod
   }
 }
 
-async function removeOrStop(folders: StateFolders, observe: ObservePods, { name, uid }: PodRef, { gracePeriodSeconds, reason }: DeletionOptions): Promise<'gone' | 'terminating'> {
+async function removeOrStop(folders: StateFolders, observe: ObservePods, { name, uid }: PodRef, { gracePeriodSeconds, reason, unlessStarted }: DeletionOptions): Promise<PodDeletion | PodView> {
   const found = (await observe([name])).get(name);
   if (found?.spec.uid !== uid) return 'gone';
+  if (unlessStarted === true && found.started !== undefined && found.stop === undefined) return viewOfRecord(found);
   const folder = join(folders.pods, name);
   const remove = async (): Promise<'gone'> => {
     await removePod(folders, name, uid);

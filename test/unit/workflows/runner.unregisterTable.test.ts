@@ -16,7 +16,7 @@ describe('the decision table, row by row', () => {
   test.each<Case>([
     ['1: proven, ended', { provenAtMs: 1, ended: true }, { kind: 'tearDown', row: '1' }],
     ['1: proven, its container never started, as far as is known', { provenAtMs: 1, started: false }, { kind: 'look', row: '1' }],
-    ['1: … and it has not', { provenAtMs: 1, started: false, looked: true }, { kind: 'tearDown', row: '1' }],
+    ['1: … and it has not', { provenAtMs: 1, started: false, looked: true }, { kind: 'tearDown', row: '1', unlessStarted: true }],
     ['1: proven, alive and idle by its own word', { provenAtMs: 1, ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '1' }],
     ['1: proven, alive and busy', { provenAtMs: 1, ownSignal: 'busy' }, { kind: 'wait', until: 'jobDeadline' }],
     ['1: proven, alive and silent', { provenAtMs: 1 }, { kind: 'wait', until: 'settled' }],
@@ -47,10 +47,10 @@ describe('the decision table, row by row', () => {
     ['4a: 404 of an id that a list had, idle', { ...ownRegistration, answer: 'absent', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '4a' }],
     ['4a: 404 of a held id, idle', { answer: 'absent', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '4a' }],
     ['4a: 404 of a held id, busy', { answer: 'absent', ownSignal: 'busy' }, { kind: 'wait', until: 'jobDeadline' }],
-    ['4a: 404, never started', { ...ownRegistration, answer: 'absent', started: false, looked: true }, { kind: 'tearDown', row: '4a' }],
+    ['4a: 404, never started', { ...ownRegistration, answer: 'absent', started: false, looked: true }, { kind: 'tearDown', row: '4a', unlessStarted: true }],
     ['4a: 404, ended, whoever registered it', { ...ownRegistration, answer: 'absent', ended: true }, { kind: 'tearDown', row: '4a' }],
     ['4a: not listed, its container never started, as far as is known', { ...ownRegistration, answer: 'unlisted', started: false }, { kind: 'look', row: '4a' }],
-    ['4a: … and it has not: stopped, and asked about once more', { ...ownRegistration, answer: 'unlisted', started: false, looked: true }, { kind: 'stopPod', row: '4a' }],
+    ['4a: … and it has not: stopped, and asked about once more', { ...ownRegistration, answer: 'unlisted', started: false, looked: true }, { kind: 'stopPod', row: '4a', unlessStarted: true }],
     ['4b: not listed, registration deadline out, idle: stopped, and asked about once more', { ...ownRegistration, answer: 'unlisted', registrationOver: true, ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'stopPod', row: '4b' }],
     ['4b: not listed, registration deadline out, silent', { ...ownRegistration, answer: 'unlisted', registrationOver: true }, { kind: 'wait', row: '4b', until: 'settled' }],
     ['4c: not listed, may be about to register', { ...ownRegistration, answer: 'unlisted' }, { kind: 'wait', row: '4c', until: 'absentRecheck' }],
@@ -227,6 +227,13 @@ describe('what holds for every combination of facts', () => {
 
   test('a live pod is torn down only when its own word says idle, or when its container never started', () => {
     expect(violations((f, action) => action.kind !== 'tearDown' || f.ended || !f.started || (f.ownSignal === 'idle' && f.outOfTime === 'idleConfirmed' && f.looked))).toEqual([]);
+  });
+
+  test('a pod whose container never started goes unasked only if it still has not', () => {
+    const goes = (action: UnregistrationAction) => action.kind === 'tearDown' || (action.kind === 'stopPod' && !action.overdue);
+    const unstarted = (f: UnregistrationFacts) => !f.started && !f.ended && f.stop === undefined && f.stopped === undefined;
+    expect(violations((f, action) => !unstarted(f) || !goes(action) || (action.kind !== 'wait' && 'unlessStarted' in action))).toEqual([]);
+    expect(decided.filter(({ facts, action }) => unstarted(facts) && goes(action)).length).toBeGreaterThan(100);
   });
 
   test('a live pod that was not asked to go goes only once its registration is gone, or will never be', () => {
