@@ -1,5 +1,6 @@
 import { ApplicationFailure, setCurrentDetails, sleep } from '@temporalio/workflow';
 import { admission, ciCalls, settle } from './calls.ts';
+import { FAILURE_TYPES } from '../core/calls/index.ts';
 import type { DeregistrationInput, DeregistrationResult } from '../core/contract/index.ts';
 import { formatDuration } from '../core/domain/duration.ts';
 
@@ -21,6 +22,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
         scope,
         credential,
         runner,
+        onlyOurs: true,
         onBusy: 'retry',
         busyRetryMs: firstRetryMs,
         longestBusyRetryMs: firstRetryMs * LONGEST_RETRY_FACTOR,
@@ -37,6 +39,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
     const outcome = answer === 'removed' ? 'removed' : 'absent';
     return { outcome, attempts, message: `The registration of ${name} is ${outcome}.` };
   }
+  if (called.kind === 'failed' && called.type === FAILURE_TYPES.notOurs) throw ApplicationFailure.nonRetryable(called.message, called.type);
   if (called.kind === 'interrupted') throw ApplicationFailure.nonRetryable('The removal was cancelled', 'Cancelled');
   return {
     outcome: 'dangling',

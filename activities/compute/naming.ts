@@ -49,6 +49,9 @@ export function placeLabel(place: string): string {
   return `holdfast-${sha256(place).slice(0, RUNNER_HASH)}`;
 }
 
+/** Whatever place it is of. */
+export const isPlaceLabel = (label: string): boolean => /^holdfast-[0-9a-f]{10}$/i.test(label);
+
 /** 10 hex digits of the life, whichever attempt: see core/domain/runnerName.ts. */
 export function runnerHash({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>): string {
   return sha256(`${workflowId}|${firstRunId}`).slice(0, RUNNER_HASH);

@@ -10,7 +10,7 @@ import type { SeenObject, SweepFindings } from '../../core/sweep/decideSweep.ts'
 import type { LifeFacts, RunningLife, SeenRegistration } from '../../core/sweep/facts.ts';
 import { judgeRunner } from '../../core/sweep/judgeRunner.ts';
 import type { OwnedKind, OwnedObject } from '../../core/sweep/ownedObject.ts';
-import { placeLabel, runnerHash } from '../compute/naming.ts';
+import { isPlaceLabel, placeLabel, runnerHash } from '../compute/naming.ts';
 import type { OwnedObjects } from '../ownedObjects.ts';
 import { ComputeError } from '../ports.ts';
 import { listScopes, type ListedScope } from './listScopes.ts';
@@ -161,8 +161,6 @@ async function registrationsOf(listed: readonly ListedScope[], lists: Lists, lif
   }
   return found;
 }
-
-const isPlaceLabel = (label: string): boolean => /^holdfast-[0-9a-f]{10}$/i.test(label);
 
 /** The labels of the places that this sweep serves: one, or with all namespaces those of each namespace that is in use. */
 function ourLabels({ pod, secret, claim, running }: Lists, served: ServedPlace): ReadonlySet<string> {

@@ -17,5 +17,6 @@ export const FAILURE_TYPES = {
   forbidden: 'ComputeForbidden',
   computeUnavailable: 'ComputeUnavailable',
   wrongPlace: 'WrongPlace',
+  notOurs: 'RegistrationNotOurs',
   outOfSight: 'PodOutOfSight',
 } as const;

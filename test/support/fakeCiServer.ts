@@ -7,6 +7,7 @@ interface Entry {
   name: string;
   online: boolean;
   busy: boolean;
+  labels?: readonly string[];
 }
 
 /** A CI server in memory that answers as the test says. The adapters have tests of their own against the simulator. */
@@ -43,11 +44,11 @@ export class FakeCiServer implements CiServer, CiServers {
     this.calls.push({ method: 'find', ...runner });
     if (this.#scripted('find') !== undefined) return undefined;
     const found = [...this.registrations.values()].find((entry) => (runner.id === undefined ? entry.name === runner.name : entry.id === runner.id));
-    return found && { ...found, labels: [] };
+    return found && { labels: [], ...found };
   }
 
   async listRunners(): Promise<CiRunner[]> {
-    return [...this.registrations.values()].map((entry) => ({ ...entry, labels: [] }));
+    return [...this.registrations.values()].map((entry) => ({ labels: [], ...entry }));
   }
 
   async removeRegistration(_scope: Scope, id: number): Promise<'removed' | 'absent'> {
@@ -65,14 +66,14 @@ export class FakeCiServer implements CiServer, CiServers {
   // ------------------------------------------------------------------------------------------ what the test does
 
   /** A runner registers itself (token), or is known (JIT) and offline until it connects. */
-  connect(name: string, online = true): number {
+  connect(name: string, online = true, labels: readonly string[] = []): number {
     const existing = [...this.registrations.values()].find((entry) => entry.name === name);
     if (existing !== undefined) {
       existing.online = online;
       return existing.id;
     }
     const id = this.#nextId++;
-    this.registrations.set(id, { id, name, online, busy: false });
+    this.registrations.set(id, { id, name, online, busy: false, labels });
     return id;
   }
 

@@ -1,0 +1,53 @@
+/** The removal of a registration that somebody asks for by hand. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { WorkflowFailedError } from '@temporalio/client';
+import { placeLabel } from '../../activities/compute/naming.ts';
+import { DEREGISTRATION_WORKFLOW, type DeregistrationInput, type DeregistrationResult } from '../../core/contract/index.ts';
+import { placeName } from '../../core/domain/place.ts';
+import type { FakeCiServer } from '../support/fakeCiServer.ts';
+import type { FakeCompute } from '../support/fakeCompute.ts';
+import type { HoldfastWorld } from '../support/holdfastWorld.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { memoryWorld } from '../support/memoryWorld.ts';
+
+await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
+  let ci: FakeCiServer;
+  let compute: FakeCompute;
+  let world: HoldfastWorld;
+  beforeAll(async () => {
+    ({ ci, compute, world } = await memoryWorld(lab));
+  });
+  afterAll(async () => await world.close());
+
+  async function remove(runner: DeregistrationInput['runner']): Promise<DeregistrationResult> {
+    const input: DeregistrationInput = { organization: 'acme', runner };
+    return (await world.client.workflow.execute(DEREGISTRATION_WORKFLOW, { workflowId: `deregistration-${randomUUID()}`, taskQueue: world.taskQueue, args: [input] })) as DeregistrationResult;
+  }
+  const name = (): string => `linux-${randomUUID().replaceAll('-', '').slice(0, 10)}`;
+
+  test('of a runner of this place, by its name or by its id', async () => {
+    const here = placeLabel(placeName(await compute.place()));
+    const [one, other, old] = [name(), name(), name()];
+    ci.connect(one, false, ['linux', here]);
+    const id = ci.connect(other, false, [here]);
+    ci.connect(old, false);
+    expect(await remove({ name: one })).toMatchObject({ outcome: 'removed' });
+    expect(await remove({ name: other, id })).toMatchObject({ outcome: 'removed' });
+    expect(await remove({ name: old })).toMatchObject({ outcome: 'removed' });
+    expect(ci.registrations.size).toBe(0);
+  });
+
+  test.each<[what: string, theirs: string, labels: string[], asked: string | undefined, why: RegExp]>([
+    ["somebody else's runner", 'their-big-runner', [], undefined, /^their-big-runner is no runner of Holdfast's, by its name; nothing is removed/],
+    ['the id of another runner', 'their-big-runner', [], 'linux-0123456789', /^registration \d+ is not that of linux-0123456789 but of their-big-runner; nothing is removed/],
+    ['a runner of another place', 'linux-0123456789', ['holdfast-ffffffffff'], undefined, /^linux-0123456789 is a runner of another place than this worker's .*ask a worker of that place$/],
+  ])('%s stays, and the error says why', async (_what, theirs, labels, asked, why) => {
+    const id = ci.connect(theirs, false, labels);
+    const refused: unknown = await remove({ name: asked ?? theirs, id }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(WorkflowFailedError);
+    expect((refused as WorkflowFailedError).cause).toMatchObject({ type: 'RegistrationNotOurs', nonRetryable: true, message: expect.stringMatching(why) });
+    expect(ci.registrations.has(id)).toBe(true);
+    ci.registrations.delete(id);
+  });
+});
