@@ -31,8 +31,9 @@ export function judgeRunner(life: RunningLife, nowMs: number, { minAgeMs }: Swee
   return condemned('zombie runner', `it is ${phase}, its pod ${pods.length > 0 ? 'has ended' : 'is gone'}${whose}`);
 }
 
-/** Its job has run for longer than any may, by the pod's own word. One that does not tell may have begun a job just now. */
-function jobIsOverdue({ pod, jobTimeoutCapMs }: OwnedObject, nowMs: number): boolean {
-  if (pod === undefined || jobTimeoutCapMs === undefined || isBusy(pod, nowMs) !== true || pod.readinessChangedAt === undefined) return false;
-  return Date.parse(pod.readinessChangedAt) + jobTimeoutCapMs < nowMs;
+/** Its job has run for longer than any may. A plain command is its own job; a CI runner that does not tell may have begun one just now. */
+function jobIsOverdue({ pod, jobTimeoutCapMs, registration }: OwnedObject, nowMs: number): boolean {
+  if (pod === undefined || jobTimeoutCapMs === undefined) return false;
+  const since = registration === undefined ? pod.startedAt : isBusy(pod, nowMs) === true ? pod.readinessChangedAt : undefined;
+  return since !== undefined && Date.parse(since) + jobTimeoutCapMs < nowMs;
 }

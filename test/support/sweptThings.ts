@@ -25,7 +25,9 @@ export const object = (more: Partial<OwnedObject> = {}): OwnedObject => ({
   kind: 'secret', name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1', createdAtMs: NOW - HOUR, held: false, terminating: false, identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, ...more,
 }); // prettier-ignore
 
-export const pod = (seen: Partial<PodView> = {}, more: Partial<OwnedObject> = {}): OwnedObject => object({ kind: 'pod', pod: { ...view, ...seen }, terminating: seen.terminating === true, jobTimeoutCapMs: 24 * HOUR, ...more });
+/** Of a CI runner, unless it is said otherwise. */
+export const pod = (seen: Partial<PodView> = {}, more: Partial<OwnedObject> = {}): OwnedObject =>
+  object({ kind: 'pod', pod: { ...view, ...seen }, terminating: seen.terminating === true, jobTimeoutCapMs: 24 * HOUR, registration: { name: 'w-0123456789' }, ...more });
 
 export const RUNNING: LifeFacts = { state: 'running' };
 export const FINISHED: LifeFacts = { state: 'finished', closedAtMs: NOW - HOUR, how: 'has ended' };

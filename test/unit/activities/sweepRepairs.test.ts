@@ -55,7 +55,7 @@ class Seen {
 const CHANGED = { kind: 'skipped', why: 'changed' };
 const marked = { mark: objectMark('orphaned pod', 'why', NOW - MINUTE) };
 /** Old by the clock that the repairs go by. */
-const aliveOrphan = pod({}, marked);
+const aliveOrphan = pod({}, { ...marked, registration: undefined as never });
 
 describe('a pod', () => {
   const repair = async (seen: Seen, found = aliveOrphan) => await repairPod(seen.tools(), { as: 'orphaned pod', reason: 'why', subject: 'object', object: found, step: 'repair' });

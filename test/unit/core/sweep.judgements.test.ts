@@ -83,6 +83,7 @@ describe('a registration', () => {
 describe('a running life', () => {
   const away = { polled: false };
   const busyFor = (ms: number): OwnedObject => pod({ busy: true, readinessChangedAt: ago(ms) });
+  const command = (ms: number): OwnedObject => pod({ busy: undefined as never, startedAt: ago(ms) }, { registration: undefined as never });
   const lost = (phase: RunnerPhase, more: Partial<RunningLife> = {}): RunningLife => life({ phase, pods: [], ...more });
   test.each<[what: string, it: RunningLife, expected: object]>([
     ['with its pod, and a worker', life(), FINE],
@@ -95,6 +96,8 @@ describe('a running life', () => {
     ['… that is idle for longer than a job may run: it may take one now', life({ ...away, pods: [pod({ readinessChangedAt: ago(48 * HOUR) })] }), skips('worker away')],
     ['… and does not tell whether it is busy', life({ ...away, pods: [pod({ online: undefined as never, busy: undefined as never })] }), skips('worker away')],
     ['… one of two', life({ ...away, pods: [busyFor(48 * HOUR), pod()] }), skips('worker away')],
+    ['… a plain command, while it may run', life({ ...away, pods: [command(24 * HOUR)] }), skips('worker away')],
+    ['… and when its timeout is over', life({ ...away, pods: [command(24 * HOUR + 1)] }), condemns('zombie runner', '24h0m0s, the most that it may')],
     ['whose job’s timeout is over, with a worker: its own affair', life({ pods: [busyFor(48 * HOUR)] }), FINE],
 
     ['not provisioned yet', lost('Provisioning'), skips('mid-flight')],
@@ -113,7 +116,7 @@ describe('a running life', () => {
 
   test('a new pod that has not told yet whether it is busy is not busy', () => {
     const { busy: _, ...new_ } = view;
-    expect(judgeRunner(life({ ...away, pods: [object({ kind: 'pod', pod: { ...new_, busyFrom: ago(-1), readinessChangedAt: ago(48 * HOUR) }, jobTimeoutCapMs: HOUR })] }), NOW, SPEC)).toEqual(skips('worker away'));
+    expect(judgeRunner(life({ ...away, pods: [object({ kind: 'pod', pod: { ...new_, busyFrom: ago(-1), readinessChangedAt: ago(48 * HOUR) }, jobTimeoutCapMs: HOUR, registration: { name: 'w-0123456789' } })] }), NOW, SPEC)).toEqual(skips('worker away'));
   });
 });
 
