@@ -32,8 +32,7 @@ export function judgeRunner(life: RunningLife, nowMs: number, { minAgeMs }: Swee
 }
 
 /** Its job has run for longer than any may. A plain command is its own job; a CI runner that does not tell may have begun one just now. */
-function jobIsOverdue({ pod, jobTimeoutCapMs, registration }: OwnedObject, nowMs: number): boolean {
-  if (pod === undefined || jobTimeoutCapMs === undefined) return false;
-  const since = registration === undefined ? pod.startedAt : isBusy(pod, nowMs) === true ? pod.readinessChangedAt : undefined;
+function jobIsOverdue({ pod, jobTimeoutCapMs = Number.POSITIVE_INFINITY, registration }: OwnedObject, nowMs: number): boolean {
+  const since = registration === undefined ? pod?.startedAt : pod !== undefined && isBusy(pod, nowMs) === true ? pod.readinessChangedAt : undefined;
   return since !== undefined && Date.parse(since) + jobTimeoutCapMs < nowMs;
 }

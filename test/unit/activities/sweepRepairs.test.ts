@@ -113,6 +113,14 @@ describe('a pod', () => {
     expect([seen.deletions, seen.handedOn.map(({ id }) => id)]).toEqual([[{}], ['deregistration-w-0123456789']]);
   });
 
+  test('whose workflow Temporal has forgotten: its registration is where its own notes say', async () => {
+    const seen = new Seen();
+    Object.assign(seen, { facts: UNKNOWN, input: undefined });
+    seen.now = pod({}, { ...marked, registration: { name: 'w-0123456789', id: 7, scope: { kind: 'repository', name: 'acme/app' }, credential: 'app' } });
+    await repair(seen);
+    expect(seen.handedOn).toMatchObject([{ input: { repository: 'acme/app', credential: 'app', runner: { name: 'w-0123456789', id: 7 } } }]);
+  });
+
   test('that had ended, and whose registration was removed: nothing is left to hand on', async () => {
     const seen = new Seen();
     seen.now = pod({ ended: true }, { ...marked, registration: { name: 'w-0123456789', id: 7, scope: { kind: 'organization', name: 'acme' }, credential: 'default' } });

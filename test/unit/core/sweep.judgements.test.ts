@@ -95,6 +95,7 @@ describe('a running life', () => {
     ['… when its job’s timeout is over', life({ ...away, pods: [busyFor(24 * HOUR + 1)] }), condemns('zombie runner', '24h0m0s, the most that it may', 'no worker polls')],
     ['… that is idle for longer than a job may run: it may take one now', life({ ...away, pods: [pod({ readinessChangedAt: ago(48 * HOUR) })] }), skips('worker away')],
     ['… and does not tell whether it is busy', life({ ...away, pods: [pod({ online: undefined as never, busy: undefined as never })] }), skips('worker away')],
+    ['… and nothing says how long a job may take', life({ ...away, pods: [object({ kind: 'pod', pod: { ...view, busy: true, readinessChangedAt: ago(480 * HOUR) }, registration: { name: 'w' } })] }), skips('worker away')],
     ['… one of two', life({ ...away, pods: [busyFor(48 * HOUR), pod()] }), skips('worker away')],
     ['… a plain command, while it may run', life({ ...away, pods: [command(24 * HOUR)] }), skips('worker away')],
     ['… and when its timeout is over', life({ ...away, pods: [command(24 * HOUR + 1)] }), condemns('zombie runner', '24h0m0s, the most that it may')],
