@@ -79,8 +79,13 @@ describe('the list', () => {
     expect(outcomeOf(each)).toBe(expected);
   });
 
-  test('a terminated runner does not show the phase it was torn out of', () => {
-    expect(runnerTable([{ ...row, status: 'TERMINATED', phase: 'Busy' }], 0)).not.toContain('Busy');
+  test('says how those ended that gave no verdict', () => {
+    const end = { outcome: 'terminated', by: '1@host', message: 'the workflow was terminated by 1@host: tidying up' };
+    expect(runnerTable([{ ...row, phase: 'Busy' }, { ...row, id: 'runner-b', status: 'TERMINATED', end }], 0).split('\n')).toEqual([
+      'ID        PHASE  SCOPE  SET  AGE  OUTCOME     NOTE',
+      'runner-a  Busy   -      -    0s   -           -',
+      'runner-b  -      -      -    0s   terminated  the workflow was terminated by 1@host: tidying up',
+    ]);
   });
 });
 
