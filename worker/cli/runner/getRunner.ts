@@ -11,7 +11,7 @@ import type { Session } from '../temporal/session.ts';
 import { findRunner } from './startRunner.ts';
 import { table } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
-import { unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
+import { pollCheck, unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
 
 /** Everything known about one runner. */
 export interface RunnerDetails extends RunnerRow {
@@ -41,7 +41,7 @@ export async function readRunner(session: Session, id: string): Promise<RunnerDe
   const row = toRow(description);
   const ui = session.link(workflowId, row.runId);
   const pending = pendingActivities(description.raw);
-  const base = { ...row, pendingActivities: pending, unpolled: await unpolledQueues(session, description, pending), ...defined({ ui }) };
+  const base = { ...row, pendingActivities: pending, unpolled: await unpolledQueues(pollCheck(session), description, pending), ...defined({ ui }) };
   const recorded = await readRecordedEnd(session, row);
   if (recorded !== undefined) return { ...base, end: recorded, note: LEFT_BEHIND };
   if (row.status !== 'RUNNING') return { ...base, end: await readEnd(session, workflowId, row.runId) };
