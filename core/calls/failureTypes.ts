@@ -18,4 +18,5 @@ export const FAILURE_TYPES = {
   computeUnavailable: 'ComputeUnavailable',
   wrongPlace: 'WrongPlace',
   outOfSight: 'PodOutOfSight',
+  sweepIncomplete: 'SweepIncomplete',
 } as const;
