@@ -16,7 +16,7 @@ const WRONG_PLACE_RETRY_MS = { first: 500, longest: 10_000 } as const;
  * Runs a call that needs only the cluster: with heartbeats, its errors as Temporal failures. What the cluster refuses is asked for again, for as
  * long as the call may take. @param details - for the operator
  */
-export async function onCluster<T>(details: Parameters<typeof withHeartbeats>[0], run: () => Promise<T>): Promise<T> {
+export async function onCluster<T>(details: string, run: () => Promise<T>): Promise<T> {
   try {
     return await withHeartbeats(details, run);
   } catch (error) {

@@ -6,9 +6,13 @@ import { incompleteText } from '../../core/domain/sweepSummary.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
 import { invalid } from '../admit.ts';
 import { failure } from '../failures.ts';
-import { onCluster } from '../onCluster.ts';
+import { withHeartbeats } from '../heartbeats.ts';
 import type { ActivityPorts, Logger } from '../ports.ts';
+import { refusal } from '../refusals.ts';
 import { sweep } from './sweep.ts';
+
+/** Of what a sweep throws. What a credential is refused is in the report. */
+const NO_CREDENTIALS = { credentialsRetryMs: 60_000 };
 
 /** The next try comes soon: a list that is cut off now may be whole then. */
 const INCOMPLETE_RETRY_MS = 3_000;
@@ -25,7 +29,12 @@ export async function sweepPlace({ compute, ciServers }: ActivityPorts, { input,
   let doing = 'sweeping';
   const progress = (now: string): void => void (doing = now);
   const sources = { compute, ciServers, client: getClient(), taskQueue, logger: LOGGER, resources: 'where permitted', progress, signal: cancellationSignal() } as const;
-  const report = await onCluster(() => doing, async () => await sweep(sources, parsed.spec, marks));
+  let report: SweepReport;
+  try {
+    report = await withHeartbeats(() => doing, async () => await sweep(sources, parsed.spec, marks));
+  } catch (error) {
+    throw refusal(error, NO_CREDENTIALS, true);
+  }
   if (report.incomplete.length === 0) return report;
   throw failure(incompleteText(report.incomplete), FAILURE_TYPES.sweepIncomplete, { nextRetryDelayMs: INCOMPLETE_RETRY_MS, details: [report] });
 }

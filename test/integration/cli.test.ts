@@ -179,7 +179,7 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
     expect(text).not.toMatch(/^Phase|Busy/m);
 
     const invalid = await world.client.workflow.start('runner', { workflowId: `runner-${set}-invalid`, taskQueue: world.taskQueue, args: [{ labels: [] }], typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }] });
-    await expect(invalid.result()).rejects.toThrow();
+    await expect(invalid.result()).rejects.toThrow('Workflow execution failed');
     const ended = async (): Promise<{ id: string; phase?: string; end?: object }[]> => (await json<{ runners: [] }>('runner', 'list', '--set', set, '--all')).runners;
     await until('visibility to tell both ends', async () => (await ended()).filter(({ end }) => end !== undefined).length === 2);
     expect((await ended()).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([

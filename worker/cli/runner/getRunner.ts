@@ -4,7 +4,7 @@ import { defined } from '../../../core/defined.ts';
 import { CliError } from '../terminal/exit.ts';
 import { readEnd, type RunnerEnd } from './followRunner.ts';
 import type { Output } from '../terminal/output.ts';
-import { readRecordedEnd } from './recordedEnd.ts';
+import { withRecordedEnds } from './recordedEnd.ts';
 import { pendingActivities, type PendingActivity } from '../temporal/pendingActivities.ts';
 import { queryStatus, toRow, type RunnerRow } from './runnerState.ts';
 import type { Session } from '../temporal/session.ts';
@@ -42,8 +42,9 @@ export async function readRunner(session: Session, id: string): Promise<RunnerDe
   const ui = session.link(workflowId, row.runId);
   const pending = pendingActivities(description.raw);
   const base = { ...row, pendingActivities: pending, unpolled: await unpolledQueues(pollCheck(session), description, pending), ...defined({ ui }) };
-  const recorded = await readRecordedEnd(session, row);
-  if (recorded !== undefined) return { ...base, end: recorded, note: LEFT_BEHIND };
+  const [ended] = await withRecordedEnds(session, [row]);
+  const end = ended?.end;
+  if (end !== undefined) return { ...base, end, ...(end.swept === undefined ? { note: LEFT_BEHIND } : {}) };
   if (row.status !== 'RUNNING') return { ...base, end: await readEnd(session, workflowId, row.runId) };
   const runner = await queryStatus(session, workflowId);
   if (runner === undefined) return { ...base, note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")' };
@@ -60,6 +61,7 @@ export function detailLines(details: RunnerDetails, now: number): string[] {
     ['Phase', details.phase],
     ['Outcome', end?.outcome && [end.outcome, end.cause].filter(Boolean).join('/')],
     ['Message', end?.message],
+    ['Swept', end?.swept],
     ['Scope', details.scope],
     ['Set', details.set],
     ['Runner', runnerName(runner?.runnerName ?? details.name, runner?.runnerId)],

@@ -1,9 +1,7 @@
 /** `holdfast runner list` */
-import pMap from 'p-map';
-import { defined } from '../../../core/defined.ts';
 import type { RunnerEnd } from './followRunner.ts';
 import type { Output } from '../terminal/output.ts';
-import { readRecordedEnd } from './recordedEnd.ts';
+import { withRecordedEnds } from './recordedEnd.ts';
 import { toRow, type RunnerRow } from './runnerState.ts';
 import { selectionQuery, type Selection } from './selection.ts';
 import type { Session } from '../temporal/session.ts';
@@ -15,9 +13,6 @@ export interface ListedRow extends RunnerRow {
   /** How it ended, if it gave no verdict. */
   readonly end?: RunnerEnd;
 }
-
-/** Histories looked at at once. */
-const AT_ONCE = 10;
 
 /** Runners that a selection names, newest first. */
 export async function selectRunners(session: Session, selection: Selection, limit: number): Promise<{ rows: RunnerRow[]; more: boolean }> {
@@ -33,7 +28,7 @@ export async function selectRunners(session: Session, selection: Selection, limi
 
 export async function listRunners(session: Session, output: Output, selection: Selection, limit: number): Promise<void> {
   const { rows: found, more } = await selectRunners(session, selection, limit);
-  const rows = await pMap(found, async (row): Promise<ListedRow> => ({ ...row, ...defined({ end: await readRecordedEnd(session, row) }) }), { concurrency: AT_ONCE });
+  const rows = await withRecordedEnds(session, found);
   output.result({ runners: rows, more }, rows.length === 0 ? [] : [runnerTable(rows, Date.now())]);
   if (output.json) return;
   if (rows.length === 0) output.note('none', selection.all || selection.outcome !== undefined ? 'no runners' : 'no runners (ended ones: --all)');
@@ -45,7 +40,7 @@ export function runnerTable(rows: readonly ListedRow[], now: number): string {
   const noted = rows.some(({ end }) => end !== undefined);
   return table(
     ['ID', 'PHASE', 'SCOPE', 'SET', 'AGE', 'OUTCOME', ...(noted ? ['NOTE'] : [])],
-    rows.map((row) => [row.id, row.phase ?? '-', row.scope ?? '-', row.set ?? '-', formatAge(now - Date.parse(row.startedAt)), outcomeOf(row), ...(noted ? [row.end?.message ?? '-'] : [])]),
+    rows.map((row) => [row.id, row.phase ?? '-', row.scope ?? '-', row.set ?? '-', formatAge(now - Date.parse(row.startedAt)), outcomeOf(row), ...(noted ? [noteOf(row)] : [])]),
   );
 }
 
@@ -54,3 +49,5 @@ export function outcomeOf(row: RunnerRow): string {
   if (row.outcome !== undefined) return row.cause === undefined ? row.outcome : `${row.outcome}/${row.cause}`;
   return row.status === 'RUNNING' ? '-' : row.status.toLowerCase();
 }
+
+const noteOf = ({ end }: ListedRow): string => (end === undefined ? '-' : [end.message, end.swept].filter(Boolean).join('; '));
