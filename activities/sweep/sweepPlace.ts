@@ -23,7 +23,7 @@ const LOGGER: Logger = {
 };
 
 /** @throws ApplicationFailure `InvalidInput`; `SweepIncomplete` with the report as its detail, to be tried again */
-export async function sweepPlace({ compute, ciServers }: ActivityPorts, { input, marks, taskQueue }: SweepPlaceInput): Promise<SweepReport> {
+export async function sweepPlace({ compute, ciServers, onSweep }: ActivityPorts, { input, marks, taskQueue }: SweepPlaceInput): Promise<SweepReport> {
   const parsed = parseSweepInput(input);
   if (!parsed.ok) throw invalid(parsed.errors);
   let doing = 'sweeping';
@@ -35,6 +35,7 @@ export async function sweepPlace({ compute, ciServers }: ActivityPorts, { input,
   } catch (error) {
     throw refusal(error, NO_CREDENTIALS, true);
   }
+  onSweep?.(report);
   if (report.incomplete.length === 0) return report;
   throw failure(incompleteText(report.incomplete), FAILURE_TYPES.sweepIncomplete, { nextRetryDelayMs: INCOMPLETE_RETRY_MS, details: [report] });
 }

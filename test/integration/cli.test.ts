@@ -183,7 +183,7 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
     const ended = async (): Promise<{ id: string; phase?: string; end?: object }[]> => (await json<{ runners: [] }>('runner', 'list', '--set', set, '--all')).runners;
     await until('visibility to tell both ends', async () => (await ended()).filter(({ end }) => end !== undefined).length === 2);
     expect((await ended()).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
-      expect.objectContaining({ id: invalid.workflowId, end: { outcome: 'failed', message: expect.stringMatching(/^the workflow failed: .*organization/) } }),
+      expect.objectContaining({ id: invalid.workflowId, end: { outcome: 'failed', message: expect.stringMatching(/^the workflow failed: Invalid input: labels /) } }),
       expect.objectContaining({ id, end: { outcome: 'terminated', by: identity, message } }),
     ]);
     const listed = (await cli('runner', 'list', '--set', set, '--all')).stdout;

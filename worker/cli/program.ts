@@ -16,7 +16,7 @@ Exit status:
   2    bad usage, input or settings: nothing was done
   3    no such runner or set, or it has ended already
   4    Temporal does not answer
-  5    a runner with this id exists already
+  5    a runner with this id exists already; somebody else's sweep runs
   129  130  143   ended by SIGHUP, SIGINT, SIGTERM`;
 
 const EXAMPLES = `

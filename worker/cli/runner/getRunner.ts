@@ -44,7 +44,7 @@ export async function readRunner(session: Session, id: string): Promise<RunnerDe
   const base = { ...row, pendingActivities: pending, unpolled: await unpolledQueues(pollCheck(session), description, pending), ...defined({ ui }) };
   const [ended] = await withRecordedEnds(session, [row]);
   const end = ended?.end;
-  if (end !== undefined) return { ...base, end, ...(end.swept === undefined ? { note: LEFT_BEHIND } : {}) };
+  if (end !== undefined) return { ...base, end, ...(end.outcome !== 'failed' && end.swept === undefined ? { note: LEFT_BEHIND } : {}) };
   if (row.status !== 'RUNNING') return { ...base, end: await readEnd(session, workflowId, row.runId) };
   const runner = await queryStatus(session, workflowId);
   if (runner === undefined) return { ...base, note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")' };
