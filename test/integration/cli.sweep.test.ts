@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { FORCED_TO_FAIL, SEARCH_ATTRIBUTES, SWEEP_WORKFLOW, sweepScheduleId, sweepWorkflowId, type SweepReport } from '../../core/contract/index.ts';
-import { runCli, type CliRun } from '../support/cli.ts';
+import { CliProcess, runCli, type CliRun } from '../support/cli.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { AT_ONCE, sweepAtOnce } from '../support/sweepCli.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
@@ -92,6 +92,17 @@ await describeWithLab('holdfast sweep, on an API server, Temporal and the simula
     expect(world.simulator.runners()).toHaveLength(2);
   });
 
+  test('--standalone, interrupted: begins nothing more, and says so: status 130', async () => {
+    const { pod } = await world.provision(await world.terminated());
+    world.simulator.addFault({ kind: 'latency', ms: 60_000, endpoint: 'GET *' });
+    const sweeping = new CliProcess(['sweep', '--standalone'], { ...env, HOLDFAST_SWEEP_TOKEN: 'ghp_sweep' });
+    await sweeping.prints(/^listing registrations$/m);
+    sweeping.signal('SIGTERM');
+    expect(await sweeping.exited).toEqual({ code: 130, signal: null });
+    expect({ stdout: sweeping.stdout, stderr: sweeping.stderr.trim().split('\n').at(-1) }).toEqual({ stdout: '', stderr: 'error: interrupted (SIGTERM): nothing more was begun; the next sweep goes on' });
+    expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
+  });
+
   test('without Temporal nothing is touched, by either of them: status 4', async () => {
     const { pod } = await world.provision(await world.terminated());
     for (const more of [[], ['--standalone'], ['--standalone', '--force']]) {
@@ -119,7 +130,14 @@ await describeWithLab('holdfast sweep, on an API server, Temporal and the simula
 
     const ghost = await world.terminated();
     await world.register(ghost.runnerName);
-    const swept = await cli('sweep');
+    // Longer than a heartbeat is away.
+    world.simulator.addFault({ kind: 'latency', ms: 7_000, endpoint: 'GET *', count: 1 });
+    const sweeping = cli('sweep');
+    const byHand = world.client.workflow.getHandle(sweepWorkflowId(world.taskQueue));
+    await until('it to be under way', async () => (await byHand.describe()).status.name === 'RUNNING');
+    expect(await cli('sweep')).toEqual({ status: 5, stdout: '', stderr: `error: somebody else's sweep runs just now (${byHand.workflowId}): ask again when it is done\n` });
+    const swept = await sweeping;
+    expect(swept.stderr).toContain('\nlisting registrations\n');
     expect({ status: swept.status, stderr: swept.stderr.split('\n')[0] }).toEqual({ status: 0, stderr: `a worker sweeps: ${sweepWorkflowId(world.taskQueue)}` });
     expect(swept.stdout).toMatch(new RegExp(`^marked +ghost registration +${ghost.runnerName} +organization ${world.scope.name} +${ghost.runnerName} is registered`, 'm'));
     // Found by the list of sweeps: the second one knows what the first has marked.
