@@ -1,10 +1,9 @@
 /** What sweeps did about the pods of lives that were ended from outside: their reports say it, and the removals of registrations that they started. */
-import { WorkflowNotFoundError } from '@temporalio/client';
 import pMap from 'p-map';
 import { FORCED_TO_FAIL, type SweepReport, type SweptItem } from '../../../core/contract/index.ts';
 import { sweepsThatRepaired } from '../../../core/domain/visibility.ts';
 import type { Session } from '../temporal/session.ts';
-import { toCliError } from '../temporal/temporalErrors.ts';
+import { CliError } from '../terminal/exit.ts';
 import type { RunnerRow } from './runnerState.ts';
 
 /** Reports and histories read at once, and reports read at the most: newest first. */
@@ -26,7 +25,8 @@ async function reportsSince(session: Session, since: string): Promise<SweepRepor
     for await (const run of client.workflow.list({ query: sweepsThatRepaired(since), pageSize: MAX_REPORTS })) if (found.push(run) === MAX_REPORTS) break;
     return found;
   });
-  return await pMap(runs, async ({ workflowId, runId }) => await session.call(async (client) => await client.workflow.getHandle<() => Promise<SweepReport>>(workflowId, runId).result()), { concurrency: AT_ONCE });
+  const reports = await pMap(runs, async ({ workflowId, runId }) => await unlessDropped(async () => await session.call(async (client) => await client.workflow.getHandle<() => Promise<SweepReport>>(workflowId, runId).result())), { concurrency: AT_ONCE });
+  return reports.filter((report) => report !== undefined);
 }
 
 /** Another life may have had this id before. */
@@ -38,12 +38,17 @@ function reported({ id, endedAt = '' }: RunnerRow, reports: readonly SweepReport
 /** Also a sweep without a worker, which leaves no report at Temporal, has the removal of the registration say why. */
 async function handedOn(session: Session, { name, endedAt = '' }: RunnerRow): Promise<string | undefined> {
   if (name === undefined) return undefined;
+  const removal = await unlessDropped(async () => await session.call(async (client) => await client.workflow.getHandle(`deregistration-${name}`).describe()));
+  const summary = await removal?.staticSummary();
+  return removal !== undefined && removal.startTime.toISOString() >= endedAt && summary?.startsWith(FORCED_TO_FAIL) === true ? summary : undefined;
+}
+
+/** Lists may have what Temporal does not keep any more; and most lives leave no removal. */
+async function unlessDropped<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
-    const removal = await session.attempt(async (client) => await client.workflow.getHandle(`deregistration-${name}`).describe());
-    const summary = await removal.staticSummary();
-    return removal.startTime.toISOString() >= endedAt && summary?.startsWith(FORCED_TO_FAIL) === true ? summary : undefined;
+    return await ask();
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
-    throw toCliError(error, session.about(`deregistration-${name}`));
+    if (error instanceof CliError && error.code === 'not_found') return undefined;
+    throw error;
   }
 }
