@@ -87,12 +87,12 @@ function jitter(ms: number): number {
 export function failure(
   message: string,
   type: string,
-  options: { nextRetryDelayMs?: number | undefined; expected?: boolean; final?: boolean } = {},
+  options: { nextRetryDelayMs?: number | undefined; expected?: boolean; final?: boolean; details?: unknown[] } = {},
 ): ApplicationFailure {
   return ApplicationFailure.create({
     message,
     type,
     nonRetryable: options.final === true,
-    ...defined({ nextRetryDelay: options.nextRetryDelayMs, category: options.expected === true ? ApplicationFailureCategory.BENIGN : undefined }),
+    ...defined({ nextRetryDelay: options.nextRetryDelayMs, details: options.details, category: options.expected === true ? ApplicationFailureCategory.BENIGN : undefined }),
   });
 }

@@ -9,6 +9,7 @@ import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './provision.ts';
 import { removeRegistration } from './removeRegistration.ts';
 import { createSetActivities } from './sets/createSetActivities.ts';
+import { sweepPlace } from './sweep/sweepPlace.ts';
 import { tearDown } from './tearDown.ts';
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
@@ -26,5 +27,6 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     tearDown: inItsPlace(ports, tearDown),
     fenceClaims: inItsPlace(ports, fenceClaims),
     awaitClaims: inItsPlace(ports, awaitClaims),
+    sweepPlace: (input) => sweepPlace(ports, input),
   };
 }

@@ -20,6 +20,7 @@ import { createMetrics } from './metrics.ts';
 import { HoldfastPlugin } from './plugin.ts';
 import { createPorts } from './createPorts.ts';
 import { listenForStop, type StopSignal } from './stopSignal.ts';
+import { keepSweepSchedule } from './sweepSchedule.ts';
 import { installTemporalRuntime } from './temporalRuntime.ts';
 import { registerWebhook } from './demand/webhook.ts';
 
@@ -146,6 +147,7 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
     onClose(async () => await redelivery.stop());
   }
   plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion, onSweep: metrics.swept });
+  await keepSweeps(config, temporal, ports.compute.owned !== undefined, logger);
   const worker = await Worker.create(workerOptions(config, connection, plugin));
   const running = worker.run();
   // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.
@@ -186,6 +188,16 @@ function complainOf(findings: readonly Finding[], logger: Logger): void {
   for (const finding of findings) if (finding.level === 'warning') logger.warn(text(finding));
   const errors = findings.filter((finding) => finding.level === 'error');
   if (errors.length > 0) throw new CannotStart(errors.map(text));
+}
+
+/** Runners do well without the Schedule: a worker that may not change it takes care of them all the same. */
+async function keepSweeps({ taskQueue, sweepIntervalMs }: HoldfastConfig, client: Client, canSweep: boolean, logger: Logger): Promise<void> {
+  try {
+    const schedule = await keepSweepSchedule({ client, taskQueue, intervalMs: canSweep ? sweepIntervalMs : 0 });
+    logger.debug({ schedule, intervalMs: sweepIntervalMs }, "the sweep's Schedule");
+  } catch (error) {
+    logger.warn({ err: error }, "the sweep's Schedule could not be brought up to date (HOLDFAST_SWEEP_INTERVAL): it stays as it was, and if there is none nothing sweeps; allow this worker to change Schedules, or run \"holdfast sweep\" by other means");
+  }
 }
 
 /** The plugin alone brings workflows and activities: a Worker of yours has what this one has. */

@@ -106,6 +106,20 @@ export function queueCheckCalls(credential: string, scope: Scope): Pick<Holdfast
   });
 }
 
+/** Tries of a sweep: what the world refuses now it may grant in some seconds, else the next sweep asks again. */
+const SWEEP_TRIES = 3;
+
+/** The sweep: where the cluster is. It may be long, and says what it is at. */
+export function sweepCalls(): Pick<HoldfastActivities, 'sweepPlace'> {
+  return proxyActivities<HoldfastActivities>({
+    summary: 'look at workflows, pods and registrations, and repair what disagrees',
+    taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
+    startToCloseTimeout: '1h',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: { ...RETRY, maximumAttempts: SWEEP_TRIES },
+  });
+}
+
 /** How a call ended that may be interrupted. */
 export type Called<T> =
   | { readonly kind: 'done'; readonly value: T }

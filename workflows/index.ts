@@ -2,3 +2,4 @@
 export { runner } from './runner/runner.ts';
 export { deregistration } from './deregistration.ts';
 export { runnerSet } from './runnerSet/runnerSet.ts';
+export { sweep } from './sweep.ts';

@@ -19,4 +19,5 @@ export const FAILURE_TYPES = {
   wrongPlace: 'WrongPlace',
   notOurs: 'RegistrationNotOurs',
   outOfSight: 'PodOutOfSight',
+  sweepIncomplete: 'SweepIncomplete',
 } as const;

@@ -10,3 +10,4 @@ export * from './runnerSetInput.ts';
 export * from './searchAttributes.ts';
 export * from './taskQueues.ts';
 export * from './sweep.ts';
+export * from './sweepSchedule.ts';

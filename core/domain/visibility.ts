@@ -1,5 +1,5 @@
 /** Queries to Temporal's visibility (https://docs.temporal.io/list-filter). */
-import { DEREGISTRATION_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW } from '../contract/index.ts';
+import { DEREGISTRATION_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SWEEP_WORKFLOW, type SweepOutcome } from '../contract/index.ts';
 import { placeName, type ServedPlace } from './place.ts';
 
 /** A string literal of a list filter. */
@@ -40,4 +40,15 @@ export function runningSets(taskQueue: string): string {
 /** The runners of one task queue that have, or had, this name at the CI server. */
 export function runnersNamed(taskQueue: string, name: string): string {
   return `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND TaskQueue = ${quoted(taskQueue)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`;
+}
+
+/** The sweeps of one task queue that gave a report. */
+export function completedSweeps(taskQueue: string): string {
+  return `WorkflowType = ${quoted(SWEEP_WORKFLOW)} AND ExecutionStatus = 'Completed' AND TaskQueue = ${quoted(taskQueue)}`;
+}
+
+/** The sweeps, of whichever task queue, that repaired something and were over at that time or later (ISO 8601). */
+export function sweepsThatRepaired(since: string): string {
+  const repaired: SweepOutcome[] = ['repaired', 'failed'];
+  return `WorkflowType = ${quoted(SWEEP_WORKFLOW)} AND ExecutionStatus = 'Completed' AND ${SEARCH_ATTRIBUTES.outcome.name} IN (${repaired.map(quoted).join(', ')}) AND CloseTime >= ${quoted(since)}`;
 }

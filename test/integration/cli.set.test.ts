@@ -258,6 +258,13 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     expect(await cli('get', 'x', '--namespace', 'no-such-namespace')).toMatchObject({ status: 2, stderr: expect.stringMatching(/^error: namespace "no-such-namespace" does not exist /) });
   });
 
+  test('list names the task queue that no worker polls, and what makes one poll it', async () => {
+    const nowhere = `nowhere-${randomUUID()}`;
+    await world.client.workflow.start('runnerSet', { workflowId: setWorkflowId(name), taskQueue: nowhere, args: [setOf()] });
+    await until('the list to say so', async () => new RegExp(`^${name} .*no worker answered`, 'm').test((await cli('list', '--limit', '1000')).stdout));
+    expect((await cli('list', '--limit', '1000')).stdout).toContain(`Nobody polls:     task queue ${nowhere}: start a worker with HOLDFAST_TASK_QUEUE=${nowhere} ("holdfast worker")`);
+  });
+
   test('without a worker: list and get say what Temporal knows, and what needs a worker fails within seconds; a new set waits for one', async () => {
     await json('apply', '-f', await written(setOf()));
     await run().comesTo({ idle: 1 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { RunnerStatus } from '../../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES, type RunnerStatus } from '../../core/contract/index.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
@@ -163,6 +163,32 @@ await describeWithLab('holdfast runner, on a real Temporal server with the real 
     expect(details?.unpolled).toEqual([{ taskQueue: lane, fix: `no worker with HOLDFAST_TASK_QUEUE=${without.taskQueue} has the credential "default": add it to HOLDFAST_CREDENTIALS, and restart that worker` }]);
     expect((await cli('runner', 'get', handle.workflowId)).stdout).toContain(`Nobody polls:     task queue ${lane}: no worker`);
     await without.close();
+  });
+
+  test('a life that was terminated or that failed does not show its last phase, but who ended it and why', async () => {
+    const id = await start('t');
+    await makeBusy(id);
+    await world.client.workflow.getHandle(id).terminate('tidying up');
+    const { identity } = world.client.options;
+    const message = `the workflow was terminated by ${identity}: tidying up`;
+    const details = await json('runner', 'get', id);
+    expect(details).toMatchObject({ status: 'TERMINATED', end: { outcome: 'terminated', by: identity, message }, note: expect.stringContaining('"holdfast sweep"') });
+    expect(details).not.toHaveProperty('phase');
+    const text = (await cli('runner', 'get', id)).stdout;
+    expect(text).toContain(`Message:          ${message}\n`);
+    expect(text).not.toMatch(/^Phase|Busy/m);
+
+    const invalid = await world.client.workflow.start('runner', { workflowId: `runner-${set}-invalid`, taskQueue: world.taskQueue, args: [{ labels: [] }], typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }] });
+    await expect(invalid.result()).rejects.toThrow('Workflow execution failed');
+    const ended = async (): Promise<{ id: string; phase?: string; end?: object }[]> => (await json<{ runners: [] }>('runner', 'list', '--set', set, '--all')).runners;
+    await until('visibility to tell both ends', async () => (await ended()).filter(({ end }) => end !== undefined).length === 2);
+    expect((await ended()).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
+      expect.objectContaining({ id: invalid.workflowId, end: { outcome: 'failed', message: expect.stringMatching(/^the workflow failed: Invalid input: labels /) } }),
+      expect.objectContaining({ id, end: { outcome: 'terminated', by: identity, message } }),
+    ]);
+    const listed = (await cli('runner', 'list', '--set', set, '--all')).stdout;
+    expect(listed).toMatch(new RegExp(`^${id} +- .* terminated +${message}$`, 'm'));
+    expect(listed).not.toContain('Busy');
   });
 
   test('cancel: modes, --wait and its status; an ended and an unknown runner are status 3', async () => {

@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { KubeConfig, KubernetesObjectApi, type KubernetesObject } from '@kubernetes/client-node';
+import { KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
 import type { ApiMeasure } from '../../activities/compute/kubernetes/apiServer.ts';
 import { checkPermissions, requiredPermissions } from '../../activities/compute/kubernetes/permissions.ts';
 import type { Registration } from '../../activities/ports.ts';
 import { startApiProxy } from '../support/apiProxy.ts';
+import { actAs, applyManifest } from '../support/clusterAccounts.ts';
 import { ForwardProxy } from '../support/forwardProxy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -24,20 +25,6 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
   afterEach(() => harness.close());
 
   const request = (more: Partial<PodRequest> = {}): PodRequest => ({ ...harness.request(harness.newIdentity()), ...more });
-
-  /** Acts as a service account of the harness's namespace. */
-  async function actAs(name: string): Promise<KubeConfig> {
-    const { namespace, core, kubeConfig } = harness;
-    const { status } = await core.createNamespacedServiceAccountToken({ name, namespace, body: { spec: { audiences: ['https://kubernetes.default.svc'], expirationSeconds: 600 } } });
-    const config = new KubeConfig();
-    config.loadFromClusterAndUser(kubeConfig.getCurrentCluster()!, { name, token: status?.token ?? '' });
-    return config;
-  }
-
-  async function apply(yaml: string): Promise<void> {
-    const objects = harness.kubeConfig.makeApiClient(KubernetesObjectApi);
-    for (const document of parseAllDocuments(yaml)) await objects.create(document.toJS() as KubernetesObject);
-  }
 
   test('an uneventful life takes four requests, beside the shared watch', async () => {
     const measures: ApiMeasure[] = [];
@@ -246,7 +233,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
   describe('permissions', () => {
     test('each that is missing is told, and the fix is enough', async () => {
       await harness.core.createNamespacedServiceAccount({ namespace: harness.namespace, body: { metadata: { name: 'worker' } } });
-      const account = await actAs('worker');
+      const account = await actAs('worker', harness);
       const report = await checkPermissions(account, harness.namespace);
       expect(report.user).toBe(`system:serviceaccount:${harness.namespace}:worker`);
       expect(report.missing).toHaveLength(Object.values(requiredPermissions).flat().length + 1);
@@ -255,7 +242,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       await expect(harness.instance({ kubeConfig: account }).readRegistrationSecret(harness.newIdentity())).rejects.toMatchObject({ kind: 'forbidden' });
 
       const [, yaml] = /^kubectl apply -f - <<'END'\n(.*)END$/s.exec(report.fix!)!;
-      await apply(yaml!);
+      await applyManifest(harness.kubeConfig, yaml!);
       await until('the permissions are in force', async () => (await checkPermissions(account, harness.namespace)).missing.length === 0);
       const compute = harness.instance({ kubeConfig: account });
       expect(await compute.place()).toEqual(await harness.compute.place());
@@ -273,8 +260,8 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       const yaml = (await readFile(new URL('../../deploy/rbac.yaml', import.meta.url), 'utf8')).replaceAll('namespace: holdfast\n', `namespace: ${harness.namespace}\n`).replaceAll('in-holdfast\n', `in-${harness.namespace}\n`);
       const [, role] = parseAllDocuments(yaml).map((document) => document.toJS() as { rules: { resources: string[]; verbs: string[] }[] });
       expect(Object.fromEntries(role!.rules.map(({ resources, verbs }) => [resources[0], verbs]))).toEqual(requiredPermissions);
-      await apply(yaml);
-      const account = await actAs('holdfast-worker');
+      await applyManifest(harness.kubeConfig, yaml);
+      const account = await actAs('holdfast-worker', harness);
       await until('the permissions are in force', async () => (await checkPermissions(account, harness.namespace)).missing.length === 0);
     });
 

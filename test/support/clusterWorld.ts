@@ -49,7 +49,8 @@ export class ClusterWorld {
   readonly runs: ClusterRun[] = [];
   readonly #options: ClusterWorldOptions;
   readonly #connection: Connection;
-  readonly #settings: Readonly<Record<string, string>>;
+  /** Of its workers. */
+  readonly settings: Record<string, string>;
   readonly #tokens: readonly string[];
   readonly #webhookSecret = randomUUID();
 
@@ -65,7 +66,7 @@ export class ClusterWorld {
     this.#tokens = Object.values(tokens);
     const tokenEnv = (credential: string): string => `TOKEN_OF_${credential.toUpperCase()}`;
     const apiUrl = options.settings?.['HOLDFAST_GITHUB_URL'] ?? this.simulator.url;
-    this.#settings = {
+    this.settings = {
       TEMPORAL_ADDRESS: address,
       HOLDFAST_TASK_QUEUE: this.taskQueue,
       HOLDFAST_COMPUTE: 'kubernetes',
@@ -81,6 +82,8 @@ export class ClusterWorld {
       HOLDFAST_SHUTDOWN_GRACE: '2s',
       HOLDFAST_SHUTDOWN_FORCE: '5s',
       HOLDFAST_LOG_LEVEL: 'debug',
+      // A sweep would come at any moment; who tests it asks for one.
+      HOLDFAST_SWEEP_INTERVAL: 'off',
       ...(options.webhook === false ? {} : { HOLDFAST_WEBHOOK_SECRET: this.#webhookSecret }),
       ...options.settings,
     };
@@ -107,7 +110,7 @@ export class ClusterWorld {
 
   /** Starts one more worker and waits until it is ready; job events go to it from now on. */
   async startWorker(settings: Readonly<Record<string, string>> = {}): Promise<WorkerProcess> {
-    const worker = startWorkerProcess({ ...this.#settings, ...settings }, this.#options.program);
+    const worker = startWorkerProcess({ ...this.settings, ...settings }, this.#options.program);
     this.workers.push(worker);
     const url = await worker.started();
     if (this.#options.webhook !== false) this.simulator.setWebhook({ url: `${url}/webhooks/github`, secret: this.#webhookSecret });

@@ -179,14 +179,15 @@ runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
   });
 
   test('a list', () => {
-    const row = { id: 'set-linux', name: 'linux', runId: 'r', startedAt: '2025-12-30T00:00:00.000Z', scope: 'acme' };
+    const row = { id: 'set-linux', name: 'linux', runId: 'r', startedAt: '2025-12-30T00:00:00.000Z', scope: 'acme', unpolled: [] };
     const counted = { ...row, desired: 3, min: 1, max: 20, runners: { starting: 1, idle: 0, busy: 2, draining: 0 }, jobs: set.jobs };
-    expect(setTable([counted, { ...counted, name: 'fixed', min: 3, max: 3, paused: 'paused: x' }, { ...counted, name: 'gone', ending: '' }, { ...row, name: 'mute', note: 'no worker answered within 3 s' }], now)).toBe(
+    expect(setTable([counted, { ...counted, name: 'fixed', min: 3, max: 3, paused: 'paused: x' }, { ...counted, name: 'gone', ending: '' }, { ...row, name: 'mute', note: 'no worker answered within 3 s' }, { ...counted, name: 'stuck', unpolled: [{ taskQueue: 'q-ci-ghes', fix: 'add it' }] }], now)).toBe(
       `NAME   WANTED  BOUNDS  STARTING  IDLE  BUSY  LEAVING  QUEUED  RUNNING  SCOPE  AGE  NOTE
 linux  3       1-20    1         0     2     0        1       2        acme   2d   -
 fixed  3       3       1         0     2     0        1       2        acme   2d   paused: x
 gone   3       1-20    1         0     2     0        1       2        acme   2d   is being deleted
-mute   ?       ?       ?         ?     ?     ?        ?       ?        acme   2d   no worker answered within 3 s`,
+mute   ?       ?       ?         ?     ?     ?        ?       ?        acme   2d   no worker answered within 3 s
+stuck  3       1-20    1         0     2     0        1       2        acme   2d   nobody polls q-ci-ghes`,
     );
   });
 

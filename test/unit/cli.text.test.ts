@@ -79,8 +79,13 @@ describe('the list', () => {
     expect(outcomeOf(each)).toBe(expected);
   });
 
-  test('a terminated runner does not show the phase it was torn out of', () => {
-    expect(runnerTable([{ ...row, status: 'TERMINATED', phase: 'Busy' }], 0)).not.toContain('Busy');
+  test('says how those ended that gave no verdict', () => {
+    const end = { outcome: 'terminated', by: '1@host', message: 'the workflow was terminated by 1@host: tidying up' };
+    expect(runnerTable([{ ...row, phase: 'Busy' }, { ...row, id: 'runner-b', status: 'TERMINATED', end }], 0).split('\n')).toEqual([
+      'ID        PHASE  SCOPE  SET  AGE  OUTCOME     NOTE',
+      'runner-a  Busy   -      -    0s   -           -',
+      'runner-b  -      -      -    0s   terminated  the workflow was terminated by 1@host: tidying up',
+    ]);
   });
 });
 
@@ -131,12 +136,14 @@ describe('the phase line', () => {
 test('pending activities: attempts, the whole chain of the last failure, the next retry', () => {
   const at = { seconds: 60 as never, nanos: 500_000_000 };
   const failure = { message: 'Activity failed', cause: { message: 'runner is busy (422)' } };
-  const [waiting, running] = pendingActivities({
+  const [waiting, running, other] = pendingActivities({
     pendingActivities: [
       { activityId: '7', activityType: { name: 'unregister' }, state: 1, attempt: 4, lastFailure: failure, nextAttemptScheduleTime: at, lastStartedTime: at },
-      { activityId: 'ended/x', activityType: { name: 'awaitPod' }, state: 2, attempt: 1, scheduledTime: at },
+      { activityId: 'ended/x', activityType: { name: 'awaitPod' }, state: 2, attempt: 1, scheduledTime: at, heartbeatDetails: { payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('{"doing":"looking","refusals":{}}') }] } },
+      { activityId: '9', activityType: { name: 'another' }, state: 2, attempt: 1, heartbeatDetails: { payloads: [{ metadata: { encoding: Buffer.from('binary/encrypted') }, data: Buffer.from('?') }] } },
     ],
   });
   expect(waiting).toEqual({ id: '7', type: 'unregister', state: 'scheduled', attempt: 4, lastFailure: 'Activity failed: runner is busy (422)', lastStartedAt: '1970-01-01T00:01:00.500Z', nextRetryAt: '1970-01-01T00:01:00.500Z' });
-  expect(running).toEqual({ id: 'ended/x', type: 'awaitPod', state: 'started', attempt: 1 });
+  expect(running).toEqual({ id: 'ended/x', type: 'awaitPod', state: 'started', attempt: 1, doing: 'looking' });
+  expect(other).toEqual({ id: '9', type: 'another', state: 'started', attempt: 1 });
 });

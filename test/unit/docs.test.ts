@@ -11,6 +11,7 @@ import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import * as contract from '../../core/contract/index.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
+import { parseSweepInput } from '../../core/input/sweep.ts';
 import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
 import { MAX_RUNNERS, parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { ROWS } from '../../workflows/runner/unregisterTable.ts';
@@ -82,7 +83,7 @@ describe.each(each)('%s', (path, page) => {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
       if (verb === 'start' && line.includes(' --')) {
         const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
-        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet };
+        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SWEEP_WORKFLOW]: parseSweepInput };
         expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({ ok: true });
       }
       const name = /--(?:name|type) (\w+)/.exec(line)?.[1];
@@ -121,9 +122,9 @@ describe('the commands in the documentation', () => {
 });
 
 test('the contract documents the default that each duration has', () => {
-  const source = ['runnerInput', 'runnerSetInput', 'deregistration'].map((name) => read(`core/contract/${name}.ts`)).join('\n');
+  const source = ['runnerInput', 'runnerSetInput', 'deregistration', 'sweep'].map((name) => read(`core/contract/${name}.ts`)).join('\n');
   const rows = [...source.matchAll(/@default (?:"(\w+)"|off|none) \*\/\n {2}(\w+): (?:'(\w+)'|undefined),/g)];
-  const tables = [contract.RUNNER_TIMEOUTS, contract.STOP_TIMEOUTS, contract.RUNNER_INTERVALS, contract.SET_DELAYS, contract.SET_INTERVALS, contract.DEREGISTRATION_PATIENCE];
+  const tables = [contract.RUNNER_TIMEOUTS, contract.STOP_TIMEOUTS, contract.RUNNER_INTERVALS, contract.SET_DELAYS, contract.SET_INTERVALS, contract.DEREGISTRATION_PATIENCE, contract.SWEEP_LIMITS];
   expect(rows.map(([, , field = '']) => field).toSorted()).toEqual(tables.flatMap((table) => Object.keys(table)).toSorted());
   expect(rows.filter(([, documented, , value]) => documented !== value)).toEqual([]);
 });

@@ -91,6 +91,8 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
       HOLDFAST_TASK_QUEUE: id,
+      // Its lists would be counted to whatever is measured.
+      HOLDFAST_SWEEP_INTERVAL: 'off',
       HOLDFAST_INSTALLATION: id,
       HOLDFAST_COMPUTE: 'kubernetes',
       HOLDFAST_KUBECONFIG: kubernetes.kubeconfig,

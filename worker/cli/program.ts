@@ -7,6 +7,7 @@ import { Output, type Terminal } from './terminal/output.ts';
 import type { PodPolicyOptions } from './podPolicy.ts';
 import { addRunnerCommands } from './runner/runnerCommands.ts';
 import { addSetCommands } from './set/setCommands.ts';
+import { addSweepCommand } from './sweep/sweepCommand.ts';
 
 const STATUSES = `
 Exit status:
@@ -15,7 +16,7 @@ Exit status:
   2    bad usage, input or settings: nothing was done
   3    no such runner or set, or it has ended already
   4    Temporal does not answer
-  5    a runner with this id exists already
+  5    a runner with this id exists already; somebody else's sweep runs
   129  130  143   ended by SIGHUP, SIGINT, SIGTERM`;
 
 const EXAMPLES = `
@@ -28,6 +29,7 @@ Examples:
   $ holdfast runner drain runner-big --wait
   $ holdfast set apply -f sets.yaml --dry-run              sets of runners, from a file: what would change?
   $ holdfast set list
+  $ holdfast sweep --dry-run                               what has been left behind?
 
 Settings come from the environment and profile files that the Temporal CLI reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
 TEMPORAL_PROFILE, …), and HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL_UI. Options win.`;
@@ -86,6 +88,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
 
   addRunnerCommands(program, { terminal, output, exit });
   addSetCommands(program, { terminal, output, exit });
+  addSweepCommand(program, { terminal, output, exit }, () => environment(program, terminal));
 
   program
     .command('doctor')

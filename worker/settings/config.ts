@@ -40,6 +40,8 @@ export interface HoldfastConfig {
   readonly webhookSecrets: (() => readonly string[]) | undefined;
   /** 0: never. */
   readonly redeliveryIntervalMs: number;
+  /** 0: no sweeps. */
+  readonly sweepIntervalMs: number;
   readonly shutdownGraceMs: number;
   readonly shutdownForceMs: number;
   readonly connectTimeoutMs: number;
@@ -121,6 +123,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
     http: s.HOLDFAST_HTTP_ADDRESS,
     webhookSecrets: read.secrets,
     redeliveryIntervalMs: s.HOLDFAST_REDELIVERY_INTERVAL,
+    sweepIntervalMs: s.HOLDFAST_SWEEP_INTERVAL,
     shutdownGraceMs: s.HOLDFAST_SHUTDOWN_GRACE,
     shutdownForceMs: s.HOLDFAST_SHUTDOWN_FORCE,
     connectTimeoutMs: s.HOLDFAST_CONNECT_TIMEOUT,

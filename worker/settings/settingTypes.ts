@@ -22,6 +22,12 @@ export const duration = parsed(
   (value) => `${quote(value)} is not a duration: write for example 30s, 10m or 1h30m`,
 );
 
+/** A duration of at least a second, or `off` (or 0), which becomes 0. */
+export const intervalOrOff = parsed(
+  (value) => (value === 'off' ? 0 : [parseDuration(value)].find((ms) => ms === 0 || (ms ?? 0) >= 1_000)),
+  (value) => `${quote(value)} is neither a duration of at least 1s nor off: write for example 5m`,
+);
+
 /** A whole number from `min` to `max`. */
 export const whole = (min: number, max: number) =>
   parsed(

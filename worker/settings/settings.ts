@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { RUNNER_IMAGE } from './runnerImage.ts';
-import { command, dnsLabel, duration, httpUrl, listenAddress, oneOf, text, whole } from './settingTypes.ts';
+import { command, dnsLabel, duration, httpUrl, intervalOrOff, listenAddress, oneOf, text, whole } from './settingTypes.ts';
 
 export const settings = z.object({
   // ------------------------------------------------------------------------------------------------ what runs where
@@ -44,6 +44,9 @@ export const settings = z.object({
   HOLDFAST_WEBHOOK_SECRET: text.optional().describe('Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either, `/webhooks/github` does not exist, and runner sets learn of jobs only by their periodic look.'),
   HOLDFAST_WEBHOOK_SECRET_FILE: text.optional().describe('The same, from a file. It may have two lines, the new secret and the old, while one is being rotated.'),
   HOLDFAST_REDELIVERY_INTERVAL: duration.prefault('5m').describe('How often failed webhook deliveries of the last three days are looked for and sent again; only a credential that is a GitHub App can, and only where the webhook is the App\'s. `0s`: never.'),
+
+  // ------------------------------------------------------------------------------------------------------- the sweep
+  HOLDFAST_SWEEP_INTERVAL: intervalOrOff.prefault('5m').describe('How often the [sweep](sweep.md) looks for what workflows, pods and registrations have left behind: the Schedule `holdfast-sweep-<task queue>`, which a worker makes or changes at its start. `off`, or 0: it is removed. Not with `HOLDFAST_COMPUTE=process`.'),
 
   // -------------------------------------------------------------------------------------------------------- shutdown
   HOLDFAST_SHUTDOWN_GRACE: duration.prefault('30s').describe('After SIGTERM: how long activities in flight may go on before they are handed back. Runners are never touched.'),

@@ -114,6 +114,7 @@ test('the types are stable: workflows, dashboards and people match on them', () 
     computeUnavailable: 'ComputeUnavailable',
     wrongPlace: 'WrongPlace',
     outOfSight: 'PodOutOfSight',
+    sweepIncomplete: 'SweepIncomplete',
   });
 });
 

@@ -49,6 +49,7 @@ describe('configuration', () => {
       http: { host: '0.0.0.0', port: 8080 },
       webhookSecrets: undefined,
       redeliveryIntervalMs: 300_000,
+      sweepIntervalMs: 300_000,
       shutdownGraceMs: 30_000,
       shutdownForceMs: 50_000,
       connectTimeoutMs: 60_000,
@@ -103,6 +104,8 @@ describe('configuration', () => {
     ['a credentials file that is no YAML', { HOLDFAST_CREDENTIALS_FILE: file('a: [') }, /^HOLDFAST_CREDENTIALS_FILE: .* is neither YAML nor JSON: check its syntax$/],
     ['a Temporal profile that is not there', { TEMPORAL_CONFIG_FILE: file('[profile.default]\naddress = "t:1"\n'), TEMPORAL_PROFILE: 'prod' }, /^TEMPORAL_\*: .*prod/],
     ['a port that is too high', { HOLDFAST_HTTP_ADDRESS: '0.0.0.0:65536' }, /^HOLDFAST_HTTP_ADDRESS: /],
+    ['sweeps too often', { HOLDFAST_SWEEP_INTERVAL: '500ms' }, 'HOLDFAST_SWEEP_INTERVAL: "500ms" is neither a duration of at least 1s nor off: write for example 5m'],
+    ['sweeps at a time of day', { HOLDFAST_SWEEP_INTERVAL: 'noon' }, /^HOLDFAST_SWEEP_INTERVAL: "noon" is neither/],
     ['a command that is an object', { HOLDFAST_RUNNER_COMMAND: '[1]' }, /^HOLDFAST_RUNNER_COMMAND: "\[1\]" is not a command/],
   ])('refuses %s', (_what, env: Record<string, string>, expected: string | RegExp) => {
     const problems = problemsOf({ ...GOOD, ...env });
@@ -128,6 +131,16 @@ describe('configuration', () => {
     ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
   ])('an address may be %s', (value, expected) => {
     expect(loadConfig({ ...GOOD, HOLDFAST_HTTP_ADDRESS: value }).http).toEqual(expected);
+  });
+
+  test.each([
+    ['off', 0],
+    ['0', 0],
+    ['0s', 0],
+    ['1s', 1_000],
+    ['1h30m', 5_400_000],
+  ])('sweeps may be %s apart', (value, expected) => {
+    expect(loadConfig({ ...GOOD, HOLDFAST_SWEEP_INTERVAL: value }).sweepIntervalMs).toBe(expected);
   });
 
   test('an image of your own brings its own command', () => {

@@ -4,19 +4,20 @@ import { defined } from '../../../core/defined.ts';
 import { CliError } from '../terminal/exit.ts';
 import { readEnd, type RunnerEnd } from './followRunner.ts';
 import type { Output } from '../terminal/output.ts';
+import { withRecordedEnds } from './recordedEnd.ts';
 import { pendingActivities, type PendingActivity } from '../temporal/pendingActivities.ts';
 import { queryStatus, toRow, type RunnerRow } from './runnerState.ts';
 import type { Session } from '../temporal/session.ts';
 import { findRunner } from './startRunner.ts';
 import { table } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
-import { unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
+import { pollCheck, unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
 
 /** Everything known about one runner. */
 export interface RunnerDetails extends RunnerRow {
   /** From the workflow itself; absent when no worker answered in time, or when the runner has ended. */
   readonly runner?: RunnerStatus;
-  /** Why `runner` is absent. */
+  /** Why `runner` is absent, or what that means. */
   readonly note?: string;
   readonly end?: RunnerEnd;
   readonly pendingActivities: readonly PendingActivity[];
@@ -24,6 +25,8 @@ export interface RunnerDetails extends RunnerRow {
   readonly unpolled: readonly UnpolledQueue[];
   readonly ui?: string;
 }
+
+const LEFT_BEHIND = 'it had no chance to tidy up; what it has left the sweep takes away ("holdfast sweep")';
 
 export async function getRunner(session: Session, output: Output, id: string): Promise<void> {
   const details = await readRunner(session, id);
@@ -38,7 +41,10 @@ export async function readRunner(session: Session, id: string): Promise<RunnerDe
   const row = toRow(description);
   const ui = session.link(workflowId, row.runId);
   const pending = pendingActivities(description.raw);
-  const base = { ...row, pendingActivities: pending, unpolled: await unpolledQueues(session, description, pending), ...defined({ ui }) };
+  const base = { ...row, pendingActivities: pending, unpolled: await unpolledQueues(pollCheck(session), description, pending), ...defined({ ui }) };
+  const [ended] = await withRecordedEnds(session, [row]);
+  const end = ended?.end;
+  if (end !== undefined) return { ...base, end, ...(end.outcome !== 'failed' && end.swept === undefined ? { note: LEFT_BEHIND } : {}) };
   if (row.status !== 'RUNNING') return { ...base, end: await readEnd(session, workflowId, row.runId) };
   const runner = await queryStatus(session, workflowId);
   if (runner === undefined) return { ...base, note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")' };
@@ -55,6 +61,7 @@ export function detailLines(details: RunnerDetails, now: number): string[] {
     ['Phase', details.phase],
     ['Outcome', end?.outcome && [end.outcome, end.cause].filter(Boolean).join('/')],
     ['Message', end?.message],
+    ['Swept', end?.swept],
     ['Scope', details.scope],
     ['Set', details.set],
     ['Runner', runnerName(runner?.runnerName ?? details.name, runner?.runnerId)],

@@ -1,10 +1,18 @@
 /** `holdfast runner list` */
+import type { RunnerEnd } from './followRunner.ts';
 import type { Output } from '../terminal/output.ts';
+import { withRecordedEnds } from './recordedEnd.ts';
 import { toRow, type RunnerRow } from './runnerState.ts';
 import { selectionQuery, type Selection } from './selection.ts';
 import type { Session } from '../temporal/session.ts';
 import { table } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
+
+/** What a list tells of a runner. */
+export interface ListedRow extends RunnerRow {
+  /** How it ended, if it gave no verdict. */
+  readonly end?: RunnerEnd;
+}
 
 /** Runners that a selection names, newest first. */
 export async function selectRunners(session: Session, selection: Selection, limit: number): Promise<{ rows: RunnerRow[]; more: boolean }> {
@@ -19,7 +27,8 @@ export async function selectRunners(session: Session, selection: Selection, limi
 }
 
 export async function listRunners(session: Session, output: Output, selection: Selection, limit: number): Promise<void> {
-  const { rows, more } = await selectRunners(session, selection, limit);
+  const { rows: found, more } = await selectRunners(session, selection, limit);
+  const rows = await withRecordedEnds(session, found);
   output.result({ runners: rows, more }, rows.length === 0 ? [] : [runnerTable(rows, Date.now())]);
   if (output.json) return;
   if (rows.length === 0) output.note('none', selection.all || selection.outcome !== undefined ? 'no runners' : 'no runners (ended ones: --all)');
@@ -27,18 +36,18 @@ export async function listRunners(session: Session, output: Output, selection: S
 }
 
 /** @param now - ms since the epoch, for the age */
-export function runnerTable(rows: readonly RunnerRow[], now: number): string {
+export function runnerTable(rows: readonly ListedRow[], now: number): string {
+  const noted = rows.some(({ end }) => end !== undefined);
   return table(
-    ['ID', 'PHASE', 'SCOPE', 'SET', 'AGE', 'OUTCOME'],
-    rows.map((row) => [row.id, phaseOf(row), row.scope ?? '-', row.set ?? '-', formatAge(now - Date.parse(row.startedAt)), outcomeOf(row)]),
+    ['ID', 'PHASE', 'SCOPE', 'SET', 'AGE', 'OUTCOME', ...(noted ? ['NOTE'] : [])],
+    rows.map((row) => [row.id, row.phase ?? '-', row.scope ?? '-', row.set ?? '-', formatAge(now - Date.parse(row.startedAt)), outcomeOf(row), ...(noted ? [noteOf(row)] : [])]),
   );
 }
-
-/** One that was ended from outside (terminated) keeps the phase it had: it is not true any more. */
-const phaseOf = (row: RunnerRow): string => (row.status === 'RUNNING' || row.phase === 'Gone' ? (row.phase ?? '-') : '-');
 
 /** `aborted/run_timeout`, or Temporal's word for an end without a verdict. */
 export function outcomeOf(row: RunnerRow): string {
   if (row.outcome !== undefined) return row.cause === undefined ? row.outcome : `${row.outcome}/${row.cause}`;
   return row.status === 'RUNNING' ? '-' : row.status.toLowerCase();
 }
+
+const noteOf = ({ end }: ListedRow): string => (end === undefined ? '-' : [end.message, end.swept].filter(Boolean).join('; '));

@@ -10,6 +10,7 @@ export interface RunnerRow {
   readonly runId: string;
   /** Temporal's: RUNNING, COMPLETED, FAILED, CANCELLED, TERMINATED, … */
   readonly status: string;
+  /** Where it is in its life. Absent when that was ended from outside: what it said last is not true any more. */
   readonly phase?: string;
   readonly scope?: string;
   readonly set?: string;
@@ -29,6 +30,7 @@ export function toRow(info: Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' |
     const value = info.typedSearchAttributes.get(key);
     if (value !== undefined) values[field] = value;
   }
+  if (info.status.name !== 'RUNNING' && values['phase'] !== 'Gone') delete values['phase'];
   return {
     id: info.workflowId,
     runId: info.runId,

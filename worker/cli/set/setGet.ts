@@ -9,7 +9,7 @@ import { askSet, describeSet, nameOf } from './setClient.ts';
 import { readSetEnd, type SetEnd } from './setEnd.ts';
 import { table } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
-import { unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
+import { pollCheck, unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
 
 /** Everything known about one set. */
 export interface SetDetails {
@@ -53,7 +53,7 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     startedAt: startTime.toISOString(),
     ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
     pendingActivities: pending,
-    unpolled: await unpolledQueues(session, description, pending),
+    unpolled: await unpolledQueues(pollCheck(session), description, pending),
     ...defined({ labels, scope, ui }),
   };
   if (status.name !== 'RUNNING') {

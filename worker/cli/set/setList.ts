@@ -5,7 +5,9 @@ import { RUNNER_SET_WORKFLOW, setStatusQuery, type RunnerSetStatus, type SetRunn
 import { defined } from '../../../core/defined.ts';
 import type { Output } from '../terminal/output.ts';
 import type { Session } from '../temporal/session.ts';
-import { askSet, nameOf } from './setClient.ts';
+import { pendingActivities } from '../temporal/pendingActivities.ts';
+import { pollCheck, unpolledLines, unpolledQueues, type PollCheck, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
+import { askSet, describeSetById, nameOf } from './setClient.ts';
 import { table } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
 
@@ -18,16 +20,18 @@ export interface SetRow extends Partial<Pick<RunnerSetStatus, 'generation' | 'de
   readonly scope?: string;
   readonly labels?: readonly string[];
   readonly runners?: Readonly<Record<SetRunnerStatus['state'], number>>;
+  /** What it waits on that no worker takes up. */
+  readonly unpolled: readonly UnpolledQueue[];
   readonly note?: string;
 }
 
-/** Status queries under way at once. */
+/** Sets asked at once. */
 const AT_ONCE = 10;
 
 /** Lists the running sets of the namespace, by name. @throws CliError `unreachable`, `usage` */
 export async function listSets(session: Session, output: Output, limit: number): Promise<void> {
   const { rows, more } = await readSets(session, limit);
-  output.result({ sets: rows, more }, rows.length === 0 ? [] : [setTable(rows, Date.now())]);
+  output.result({ sets: rows, more }, rows.length === 0 ? [] : [setTable(rows, Date.now()), ...unpolledLines(distinct(rows))]);
   if (output.json) return;
   if (rows.length === 0) output.note('none', 'no sets; "holdfast set apply" makes them');
   if (more) output.note('more', `only ${limit} are shown: --limit shows more`);
@@ -36,7 +40,8 @@ export async function listSets(session: Session, output: Output, limit: number):
 }
 
 async function readSets(session: Session, limit: number): Promise<{ rows: SetRow[]; more: boolean }> {
-  const found: SetRow[] = [];
+  const found: Omit<SetRow, 'unpolled'>[] = [];
+  const polled = pollCheck(session);
   const query = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`;
   const more = await session.call(async (client) => {
     for await (const { workflowId, runId, startTime, memo } of client.workflow.list({ query, pageSize: Math.min(limit + 1, 1_000) })) {
@@ -46,18 +51,25 @@ async function readSets(session: Session, limit: number): Promise<{ rows: SetRow
     }
     return false;
   }, { timeoutMs: 60_000 });
-  const rows = await pMap(found, async (row) => await withStatus(session, row), { concurrency: AT_ONCE });
+  const rows = await pMap(found, async (row) => await withStatus(session, polled, row), { concurrency: AT_ONCE });
   return { rows: rows.toSorted((a, b) => (a.name < b.name ? -1 : 1)), more };
 }
 
-async function withStatus(session: Session, row: SetRow): Promise<SetRow> {
+async function withStatus(session: Session, polled: PollCheck, row: Omit<SetRow, 'unpolled'>): Promise<SetRow> {
   try {
+    const description = await describeSetById(session, row.id);
+    const unpolled = description === undefined ? [] : await unpolledQueues(polled, description, pendingActivities(description.raw));
     const status = await askSet<RunnerSetStatus>(session, row.id, setStatusQuery.name);
-    return status === undefined ? { ...row, note: 'no worker answered within 3 s' } : { ...row, ...summarized(status) };
+    return status === undefined ? { ...row, unpolled, note: 'no worker answered within 3 s' } : { ...row, unpolled, ...summarized(status) };
   } catch (error) {
     // It has ended since it was listed, or does not understand the question: the others are listed all the same.
-    return { ...row, note: error instanceof Error ? error.message : String(error) };
+    return { ...row, unpolled: [], note: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** Sets share their queues. */
+function distinct(rows: readonly SetRow[]): UnpolledQueue[] {
+  return [...new Map(rows.flatMap(({ unpolled }) => unpolled).map((queue) => [queue.taskQueue, queue])).values()];
 }
 
 function summarized({ generation, desired, min, max, jobs, paused, waitsFor, ending, labels, scope, runners }: RunnerSetStatus): Partial<SetRow> {
@@ -92,7 +104,9 @@ export function setTable(rows: readonly SetRow[], now: number): string {
       number(row.jobs?.assigned),
       row.scope ?? '-',
       formatAge(now - Date.parse(row.startedAt)),
-      row.note ?? (row.ending === undefined ? (row.paused ?? '-') : 'is being deleted'),
+      row.note ?? (row.ending === undefined ? (row.paused ?? unpolledNote(row.unpolled) ?? '-') : 'is being deleted'),
     ]),
   );
 }
+
+const unpolledNote = ([first]: readonly UnpolledQueue[]): string | undefined => first && `nobody polls ${first.taskQueue}`;

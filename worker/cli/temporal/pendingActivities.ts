@@ -10,6 +10,8 @@ export interface PendingActivity {
   /** Where a worker takes it from. */
   readonly taskQueue?: string;
   readonly attempt: number;
+  /** What it says that it is at. */
+  readonly doing?: string;
   readonly lastFailure?: string;
   readonly lastStartedAt?: string;
   /** When it is tried again, while it waits for that. */
@@ -32,9 +34,17 @@ export function pendingActivities(description: DescribeWorkflowExecutionResponse
       type: raw.activityType?.name ?? '',
       state: STATES[raw.state ?? 0] ?? 'unknown',
       attempt: raw.attempt ?? 1,
-      ...defined({ taskQueue, lastFailure, lastStartedAt, nextRetryAt }),
+      ...defined({ taskQueue, doing: doingOf(raw.heartbeatDetails), lastFailure, lastStartedAt, nextRetryAt }),
     };
   });
+}
+
+/** Our activities' heartbeats have it; what others send, or what is encoded, says nothing here. */
+function doingOf(details: RawActivity['heartbeatDetails']): string | undefined {
+  const [payload] = details?.payloads ?? [];
+  if (!payload?.data || Buffer.from(payload.metadata?.['encoding'] ?? []).toString() !== 'json/plain') return undefined;
+  const doing = (JSON.parse(Buffer.from(payload.data).toString()) as { doing?: unknown } | null)?.doing;
+  return typeof doing === 'string' ? doing : undefined;
 }
 
 function failureText(failure: RawActivity['lastFailure']): string | undefined {

@@ -13,13 +13,27 @@ export interface UnpolledQueue {
 /** temporal.api.enums.v1.TaskQueueType */
 const TYPES = { workflow: 1, activity: 2 } as const;
 
+/** Whether a worker polls a task queue, each queue asked about once. */
+export type PollCheck = (name: string, type: keyof typeof TYPES) => Promise<boolean>;
+
+/** @throws CliError, in each call */
+export function pollCheck(session: Session): PollCheck {
+  const answers = new Map<string, Promise<boolean>>();
+  return async (name, type) => {
+    const key = `${type} ${name}`;
+    const answer = answers.get(key) ?? isPolled(session, name, type);
+    answers.set(key, answer);
+    return await answer;
+  };
+}
+
 /** @returns at most one per queue; none of the others where the workflow's own has no worker */
-export async function unpolledQueues(session: Session, { taskQueue, status }: Pick<WorkflowExecutionDescription, 'taskQueue' | 'status'>, activities: readonly PendingActivity[]): Promise<UnpolledQueue[]> {
+export async function unpolledQueues(polled: PollCheck, { taskQueue, status }: Pick<WorkflowExecutionDescription, 'taskQueue' | 'status'>, activities: readonly PendingActivity[]): Promise<UnpolledQueue[]> {
   if (status.name !== 'RUNNING') return [];
-  if (!(await isPolled(session, taskQueue, 'workflow'))) return [{ taskQueue, fix: fixOf(taskQueue, taskQueue) }];
+  if (!(await polled(taskQueue, 'workflow'))) return [{ taskQueue, fix: fixOf(taskQueue, taskQueue) }];
   const queues = new Set(activities.flatMap((each) => (each.state === 'scheduled' && each.taskQueue !== undefined ? [each.taskQueue] : [])));
-  const polled = await Promise.all([...queues].map(async (queue) => await isPolled(session, queue, 'activity')));
-  return [...queues].filter((_, index) => polled[index] === false).map((queue) => ({ taskQueue: queue, fix: fixOf(queue, taskQueue) }));
+  const answers = await Promise.all([...queues].map(async (queue) => await polled(queue, 'activity')));
+  return [...queues].filter((_, index) => answers[index] === false).map((queue) => ({ taskQueue: queue, fix: fixOf(queue, taskQueue) }));
 }
 
 async function isPolled(session: Session, name: string, type: keyof typeof TYPES): Promise<boolean> {

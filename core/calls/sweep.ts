@@ -1,0 +1,19 @@
+/** What the workflow `sweep` may ask of the world. */
+import type { SweepMark, SweepReport } from '../contract/index.ts';
+
+export interface SweepActivities {
+  /**
+   * One sweep of the place that this worker serves. Fails with `SweepIncomplete`, the report as its detail, where a list could not be had:
+   * nothing was touched then.
+   */
+  sweepPlace(input: SweepPlaceInput): Promise<SweepReport>;
+}
+
+export interface SweepPlaceInput {
+  /** What people wrote. */
+  readonly input: unknown;
+  /** Of the sweep before. */
+  readonly marks: readonly SweepMark[];
+  /** Where the workflow runs. */
+  readonly taskQueue: string;
+}

@@ -1,0 +1,37 @@
+/** A sweep's report in few words. Pure. */
+import { SWEPT_KINDS, type SweepCounts, type SweepOutcome, type SweepReport } from '../contract/index.ts';
+
+type Counts = Pick<SweepReport, 'counts'>;
+
+/** What came of it; see `SWEEP_OUTCOMES`. */
+export function sweepOutcome({ counts, dryRun, stopped }: Counts & Pick<SweepReport, 'dryRun' | 'stopped'>): SweepOutcome {
+  const sum = (field: keyof SweepCounts): number => SWEPT_KINDS.reduce((total, kind) => total + counts[kind][field], 0);
+  if (sum('failed') > 0) return 'failed';
+  if (stopped !== undefined) return 'stopped';
+  if (dryRun) return sum('found') > 0 ? 'found' : 'clean';
+  if (sum('repaired') > 0) return 'repaired';
+  return sum('found') > 0 ? 'marked' : 'clean';
+}
+
+/** One line: `2 orphaned pods (1 marked, 1 repaired), 1 zombie runner (1 failed); 14 left alone; looked at 120 lives, 119 pods`. */
+export function sweepSummary({ counts, skipped, stopped, lookedAt, dryRun }: SweepReport): string {
+  const findings = SWEPT_KINDS.flatMap((kind) => (counts[kind].found === 0 ? [] : [finding(kind, counts[kind])]));
+  const left = Object.values(skipped).reduce((sum, count) => sum + count, 0);
+  const looked = Object.entries(lookedAt).map(([what, count]) => `${count} ${what}`);
+  return [
+    ...(stopped === undefined ? [] : [`stopped: ${stopped}`]),
+    `${findings.length === 0 ? 'nothing to repair' : findings.join(', ')}${dryRun ? ' (dry run)' : ''}`,
+    ...(left === 0 ? [] : [`${left} left alone`]),
+    `looked at ${looked.length === 0 ? 'nothing' : looked.join(', ')}`,
+  ].join('; ');
+}
+
+function finding(kind: string, { found, marked, repaired, failed }: SweepCounts): string {
+  const done = Object.entries({ marked, repaired, failed }).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]));
+  return `${found} ${kind}${found === 1 ? '' : 's'}${done.length === 0 ? '' : ` (${done.join(', ')})`}`;
+}
+
+/** Why nothing was touched: the lists that could not be had. */
+export function incompleteText(incomplete: SweepReport['incomplete']): string {
+  return `nothing was touched, because a list could not be had: ${incomplete.map(({ list, why }) => `${list} (${why})`).join('; ')}`;
+}

@@ -1,0 +1,78 @@
+/** The sweep on a real kubelet: what it ends, and what it does not touch. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+import { FORCED_TO_FAIL, SWEEP_WORKFLOW, sweepWorkflowId, type SweepReport } from '../../core/contract/index.ts';
+import { runCli } from '../support/cli.ts';
+import { countingJob } from '../support/clusterRun.ts';
+import { ClusterWorld } from '../support/clusterWorld.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { AT_ONCE, sweepAtOnce } from '../support/sweepCli.ts';
+import { until } from '../support/until.ts';
+
+await describeWithLab('the sweep, and pods that run jobs', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  let world: ClusterWorld;
+  beforeAll(async () => {
+    world = await ClusterWorld.open(lab);
+    // The command runs in this process here, and reads its credential's token from the environment.
+    process.env['TOKEN_OF_DEFAULT'] = world.settings['TOKEN_OF_DEFAULT'];
+  }, 120_000);
+  afterAll(async () => await world.close(), 120_000);
+
+  /** By a worker. */
+  const sweep = async (marks: SweepReport['marks'] = []): Promise<SweepReport> =>
+    (await world.client.workflow.execute(SWEEP_WORKFLOW, { workflowId: sweepWorkflowId(world.taskQueue), taskQueue: world.taskQueue, args: [AT_ONCE, marks] })) as SweepReport;
+
+  test('a busy runner whose workflow was terminated: its job is stopped within its grace, and the runner says why', async () => {
+    const run = await world.start('terminated');
+    const job = await run.runJob(countingJob(120));
+    await run.handle.terminate('by hand');
+    const [pod] = await run.pods();
+    const name = pod?.metadata?.name ?? '';
+
+    const first = await sweep();
+    expect(first.items).toEqual([expect.objectContaining({ kind: 'orphaned pod', what: name, done: 'marked', workflowId: run.handle.workflowId })]);
+    const [marked] = await run.pods();
+    expect(marked?.metadata).toMatchObject({ uid: pod?.metadata?.uid, annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(FORCED_TO_FAIL) } });
+    expect(marked?.metadata?.deletionTimestamp).toBeUndefined();
+    expect(run.job(job)).toMatchObject({ status: 'in_progress' });
+
+    expect((await sweep(first.marks)).items).toEqual([expect.objectContaining({ kind: 'orphaned pod', what: name, done: 'repaired' })]);
+    await until('the pod to be gone', async () => (await run.pods()).length === 0, undefined, 90_000);
+    run.expectInterrupted(job);
+    expect(run.podsEver()).toHaveLength(1);
+    // Its registration goes with its job, or is removed by the workflow that it was handed on to.
+    await until('the registration to be gone', () => run.registrations().length === 0, () => JSON.stringify(run.registrations()), 120_000);
+
+    for (const args of [['get', run.handle.workflowId], ['list', '--all', '--scope', run.key]]) {
+      const { stdout } = await runCli(['runner', ...args], world.settings);
+      expect(stdout).toContain(FORCED_TO_FAIL);
+      expect(stdout).toContain('by hand');
+      expect(stdout).not.toContain('Busy');
+    }
+  }, 240_000);
+
+  test('a worker that is told to go in the middle of a job: nothing is cancelled, and no sweep touches anything, with a worker or without', async () => {
+    const run = await world.start('handed-back');
+    const job = await run.runJob(countingJob(25));
+    const { worker } = world;
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe(143);
+    const untouched = async (): Promise<void> => {
+      const [pod] = await run.pods();
+      expect(pod?.metadata?.deletionTimestamp).toBeUndefined();
+      expect(pod?.metadata?.annotations?.[SWEEP_ANNOTATION]).toBeUndefined();
+      expect(run.registrations()).toHaveLength(1);
+    };
+    for (let looks = 0; looks < 2; looks++) {
+      const { status, stdout } = await sweepAtOnce(world.settings, true);
+      expect({ status, report: JSON.parse(stdout) as SweepReport }).toMatchObject({ status: 0, report: { incomplete: [], items: [], lookedAt: { lives: 1, pods: 1 } } });
+      await untouched();
+    }
+    await world.startWorker();
+    expect((await sweep()).items).toEqual([]);
+    await untouched();
+    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+    run.expectUnharmed(job);
+    expect(run.podsEver()).toHaveLength(1);
+  }, 240_000);
+});

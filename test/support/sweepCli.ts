@@ -1,0 +1,25 @@
+import type { SweepInput } from '../../core/contract/index.ts';
+import { parseSweepInput } from '../../core/input/sweep.ts';
+import { showSweep } from '../../worker/cli/sweep/sweepReport.ts';
+import { standaloneConfig, sweepStandalone } from '../../worker/cli/sweep/sweepStandalone.ts';
+import { Session } from '../../worker/cli/temporal/session.ts';
+import { Output } from '../../worker/cli/terminal/output.ts';
+import { recordingTerminal, type CliRun } from './cli.ts';
+
+/** For which nothing is too young, and no list too old. */
+export const AT_ONCE: SweepInput = { minAge: '0s', listAge: '0s' };
+
+/** `holdfast sweep --standalone` in this process, {@link AT_ONCE}. */
+export async function sweepAtOnce(env: Record<string, string>, json = false): Promise<CliRun> {
+  const terminal = recordingTerminal(env);
+  const output = new Output(terminal, json);
+  const parsed = parseSweepInput(AT_ONCE);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  const session = await Session.open({}, env);
+  try {
+    const status = showSweep(output, await sweepStandalone(session, output, standaloneConfig(env), parsed.spec));
+    return { status, ...terminal.written };
+  } finally {
+    await session.close();
+  }
+}

@@ -1,0 +1,21 @@
+import { SWEPT_KINDS, type SweepCounts, type SweepReport, type SweptKind } from '../../core/contract/index.ts';
+
+/** A report that found nothing, with these changes. */
+export function sweepReport({ counts = {}, ...more }: Partial<Omit<SweepReport, 'counts'>> & { counts?: Partial<Record<SweptKind, Partial<SweepCounts>>> } = {}): SweepReport {
+  const none: SweepCounts = { found: 0, marked: 0, repaired: 0, failed: 0 };
+  return {
+    place: 'kubernetes/c/holdfast/ci',
+    at: '2026-01-01T00:00:00.000Z',
+    tookMs: 1_200,
+    dryRun: false,
+    lookedAt: { lives: 120, pods: 119 },
+    incomplete: [],
+    unseen: [],
+    skipped: {},
+    items: [],
+    moreItems: 0,
+    marks: [],
+    ...more,
+    counts: Object.fromEntries(SWEPT_KINDS.map((kind) => [kind, { ...none, ...counts[kind] }])) as SweepReport['counts'],
+  };
+}

@@ -1,0 +1,33 @@
+import { TypedSearchAttributes } from '@temporalio/common';
+import { describe, expect, test } from '@jest/globals';
+import { SEARCH_ATTRIBUTES, WORKER_NEVER_CAME_BACK } from '../../core/contract/index.ts';
+import { toRecordedEnd } from '../../worker/cli/runner/recordedEnd.ts';
+import { toRow } from '../../worker/cli/runner/runnerState.ts';
+
+describe('an end without a verdict, by the last event of the history', () => {
+  test.each<[what: string, event: Parameters<typeof toRecordedEnd>[0], end: object | undefined]>([
+    ['terminated, with a reason', { workflowExecutionTerminatedEventAttributes: { identity: '4711@host', reason: 'tidying up' } }, { outcome: 'terminated', by: '4711@host', message: 'the workflow was terminated by 4711@host: tidying up' }],
+    ['terminated by a sweep', { workflowExecutionTerminatedEventAttributes: { identity: '1@sweep', reason: WORKER_NEVER_CAME_BACK } }, { outcome: 'terminated', by: '1@sweep', message: 'the workflow was terminated by 1@sweep: worker never came back; forced to fail' }],
+    ['terminated, by nobody knows whom', { workflowExecutionTerminatedEventAttributes: { identity: '', reason: '' } }, { outcome: 'terminated', message: 'the workflow was terminated' }],
+    ['failed', { workflowExecutionFailedEventAttributes: { failure: { message: 'labels: is empty' } } }, { outcome: 'failed', message: 'the workflow failed: labels: is empty' }],
+    ['timed out', { workflowExecutionTimedOutEventAttributes: {} }, { outcome: 'timed_out', message: 'the workflow timed out' }],
+    ['none', {}, undefined],
+  ])('%s', (_what, event, end) => {
+    expect(toRecordedEnd(event)).toEqual(end);
+  });
+});
+
+test.each<[status: string, phase: 'Busy' | 'Gone', shown: string | undefined]>([
+  ['RUNNING', 'Busy', 'Busy'],
+  ['COMPLETED', 'Gone', 'Gone'],
+  ['CANCELLED', 'Gone', 'Gone'],
+  ['TERMINATED', 'Busy', undefined],
+  ['TIMED_OUT', 'Busy', undefined],
+  ['FAILED', 'Busy', undefined],
+  ['CONTINUED_AS_NEW', 'Busy', undefined],
+])('a %s life that said last that it is %s', (name, phase, shown) => {
+  const typedSearchAttributes = new TypedSearchAttributes([{ key: SEARCH_ATTRIBUTES.phase, value: phase }]);
+  const row = toRow({ workflowId: 'runner-a', runId: 'r', status: { code: 0 as never, name: name as never }, startTime: new Date(0), closeTime: undefined as never, typedSearchAttributes });
+  expect(row.phase).toBe(shown);
+  expect('phase' in row).toBe(shown !== undefined);
+});
