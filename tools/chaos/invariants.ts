@@ -45,11 +45,15 @@ function deletions(facts: Facts): Violation[] {
     .map(({ job, life, pod }) => violation('no pod goes under its job', `pod ${pod} was asked to go while its runner had job ${job}`, life));
 }
 
-/** No registration has ever two pods: neither at the same time nor one after another. */
+/**
+ * No registration has two pods at a time. One after another it may: a pod that was taken before the worker that made it could tell, and died, is
+ * made again by the next, which cannot know of it.
+ */
 function onePodEach({ pods }: Facts): Violation[] {
-  const created = Map.groupBy(pods.filter(({ step }) => step === 'created'), ({ runner }) => runner);
-  return [...created].flatMap(([runner, [first, ...more]]) =>
-    more.map(({ pod }) => violation('one pod for each registration', `runner ${runner} had pod ${first?.pod}, and then pod ${pod}`, first?.life)));
+  const over = (pod: string, by: number): boolean => pods.some((entry) => entry.pod === pod && (entry.step === 'ended' || entry.step === 'gone') && entry.at <= by);
+  const created = pods.filter(({ step }) => step === 'created');
+  return created.flatMap(({ runner, pod, at, life }, index) =>
+    created.slice(0, index).filter((earlier) => earlier.runner === runner && !over(earlier.pod, at)).map((earlier) => violation('one pod for each registration', `runner ${runner} had pod ${earlier.pod}, and pod ${pod} beside it`, life)));
 }
 
 /** Every job runs once, on one runner and to its end, unless its runner was taken from it or told to go at once, or its user cancelled it. */

@@ -1,6 +1,7 @@
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../core/contract/index.ts';
 import { runningRunners } from '../../core/domain/visibility.ts';
 import type { Violation } from './invariants.ts';
+import { lifeOfRunner } from './observer.ts';
 import type { Obstacle } from './obstacle.ts';
 import type { Users } from './users.ts';
 import type { ChaosWorld } from './world.ts';
@@ -26,10 +27,26 @@ export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstac
   for (const life of lives) {
     if (idle.has(life)) continue;
     const seen = await statusOf(world, life);
-    if (seen !== undefined && seen.waitsFor !== LATE_CREATION) obstacles.push({ what: `${life} is ${seen.phase}${seen.waitsFor === undefined ? '' : `, waits for ${seen.waitsFor}`}`, life });
+    if (seen !== undefined && seen.waitsFor !== LATE_CREATION) obstacles.push({ what: told(life, seen), life });
   }
   return obstacles;
 }
+
+/** Who neither waits for a job nor has one: it comes up, or goes. */
+export async function underWay(world: ChaosWorld): Promise<Obstacle[]> {
+  const { client, name, observer } = world;
+  const working = new Set(observer.openJobs().flatMap(({ runner_name: runner, status }) => (runner === null || status === 'queued' ? [] : [lifeOfRunner(runner)])));
+  const lives: string[] = [];
+  for await (const { workflowId, typedSearchAttributes: found } of client.workflow.list({ query: runningRunners(name) })) {
+    if (!atRest(found.get(SEARCH_ATTRIBUTES.phase)) && !working.has(workflowId)) lives.push(workflowId);
+  }
+  const seen = await Promise.all(lives.map(async (life) => ({ life, status: await statusOf(world, life) })));
+  return seen.flatMap(({ life, status }) => (status === undefined || atRest(status.phase) || status.waitsFor === LATE_CREATION ? [] : [{ what: told(life, status), life }]));
+}
+
+const atRest = (phase: string | undefined): boolean => phase === 'Idle' || phase === 'Busy';
+
+const told = (life: string, { phase, waitsFor }: RunnerStatus): string => `${life} is ${phase}${waitsFor === undefined ? '' : `, waits for ${waitsFor}`}`;
 
 /** `undefined`: it has ended. */
 async function statusOf({ client }: ChaosWorld, life: string): Promise<RunnerStatus | undefined> {

@@ -9,7 +9,7 @@ export function reportLines({ seed, lives, jobs, faults, settledMs, violations }
   return [
     ...kinds.map(([kind, count]) => `${kind.padEnd(24)} ${String(count).padStart(4)}`),
     '',
-    `seed ${seed}: ${lives} lives, ${jobs} jobs, ${kinds.reduce((sum, [, count]) => sum + count, 0)} faults; after the last one jobs had runners after ${settledMs.jobs} ms, all was at rest after ${settledMs.rest} ms, and gone after ${settledMs.gone} ms`,
+    `seed ${seed}: ${lives} lives, ${jobs} jobs, ${kinds.reduce((sum, [, count]) => sum + count, 0)} faults; all waits were over ${settledMs.waits} ms after the last one, all was at rest ${settledMs.rest} ms after the last job, and gone after another ${settledMs.gone} ms`,
     violations.length === 0 ? 'no violations' : `${violations.length} VIOLATIONS`,
     ...violations.flatMap(({ rule, message, life, timeline }, index) => ['', `${index + 1}. ${rule}: ${message}${life === undefined ? '' : ` (${life})`}`, ...(index < MOST_TIMELINES ? (timeline ?? []) : [])]),
   ];

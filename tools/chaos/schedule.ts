@@ -42,7 +42,7 @@ export interface Schedule {
 
 /** Runners are coming up until then. */
 const FIRST_FAULT_MS = 5_000;
-const FAULTS_APART_MS = [500, 4_000] as const;
+const FAULTS_APART_MS = [1_000, 6_000] as const;
 const JOB_MS = [300, 12_000] as const;
 /** A fleet of so many gets one job a second, and a runner by itself every five. */
 const RUNNERS_PER_JOB_A_SECOND = 30;

@@ -34,6 +34,7 @@ test.each<[string, Happening[]]>([
   ['a pod that ended by itself, whose job the server still believes in', [...ran, taken, { kind: 'pod', step: 'ended', ...POD }, { ...deletion, job: 1 }, failed]],
   ['a job that went on elsewhere, because its runner was lost before it began', [...ran.slice(0, 3), taken, { ...JOB, step: 'assigned', life: B }, { ...JOB, step: 'completed', life: B, conclusion: 'success' }]],
   ['a job that its user cancelled', [...ran, { ...JOB, step: 'cancelled by its user' }, { ...JOB, step: 'completed', conclusion: 'cancelled' }]],
+  ['a pod that was taken before anybody was told that it had been made', [{ kind: 'pod', step: 'created', ...POD }, taken, { kind: 'pod', step: 'gone', ...POD }, { kind: 'pod', step: 'created', ...POD, pod: 'uid-2' }]],
   ['a replacement: another runner, another pod', [{ kind: 'pod', step: 'created', ...POD }, taken, { kind: 'pod', step: 'created', ...POD, pod: 'uid-2', runner: 'a-1-r2' }]],
 ])('fine: %s', (_what, happenings) => {
   expect(violationsOf(timeline(...happenings), true)).toEqual([]);
@@ -45,7 +46,7 @@ test.each<[string, Happening[], string]>([
   ['… told to stop only afterwards', [...ran, { ...deletion, job: 1 }, told('stop'), failed], 'no pod goes under its job'],
   ['… and taken only afterwards', [...ran, { ...deletion, job: 1 }, taken, failed], 'no pod goes under its job'],
   ['… of a life whose other pod was taken', [{ ...taken, pod: 'uid-0' }, ...ran, { ...deletion, job: 1 }, done], 'no pod goes under its job'],
-  ['a registration has a second pod', [{ kind: 'pod', step: 'created', ...POD }, { kind: 'pod', step: 'gone', ...POD }, { kind: 'pod', step: 'created', ...POD, pod: 'uid-2' }], 'one pod for each registration'],
+  ['a registration has a second pod', [{ kind: 'pod', step: 'created', ...POD }, { kind: 'pod', step: 'stopping', ...POD }, { kind: 'pod', step: 'created', ...POD, pod: 'uid-2' }], 'one pod for each registration'],
   ['a job fails though nobody touched its runner', [...ran, failed], 'each job runs to its end'],
   ['… whose runner was told to drain', [...ran, told('drain'), failed], 'each job runs to its end'],
   ['a job is given to two', [...ran, { ...JOB, step: 'assigned', life: B }, { ...JOB, step: 'completed', life: B, conclusion: 'success' }], 'each job runs on one runner'],

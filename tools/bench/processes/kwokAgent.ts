@@ -28,11 +28,22 @@ const RETRY_MS = 200;
 /** What the supervisor writes at the end: docs/supervisor.md. */
 const record = (hadJob: boolean): string => `{"exitCode":0,"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'done' : 'none'}"}`;
 
+interface PlayedPod {
+  view: PodView;
+  runner?: SimulatedRunner;
+  ended: boolean;
+  hadJob?: boolean;
+  /** What its probe says, what of that the API server was told last, and whether somebody is about to tell. */
+  ready?: boolean;
+  told?: boolean;
+  reporting?: boolean;
+}
+
 class KwokAgent {
   readonly #options: KwokAgentOptions;
   readonly #api: ApiServer;
   readonly #fleet: Fleet;
-  readonly #pods = new Map<string, { view: PodView; runner?: SimulatedRunner; ended: boolean; ready?: boolean; hadJob?: boolean }>();
+  readonly #pods = new Map<string, PlayedPod>();
 
   constructor(options: KwokAgentOptions) {
     this.#options = options;
@@ -115,14 +126,24 @@ class KwokAgent {
     const pod = this.#pods.get(view.name);
     if (pod === undefined || view.online === undefined) return;
     pod.ready = ready;
+    if (pod.reporting === true) return;
+    pod.reporting = true;
+    const isOver = (): boolean => pod.ended || !this.#pods.has(view.name);
+    // One after another: what is told late is not told after what came later.
     const report = async (): Promise<void> => {
-      await delay(Math.random() * PROBE_PERIOD_MS);
-      // Over before it was seen, as short jobs are.
-      if (pod.ended || pod.ready !== ready || !this.#pods.has(view.name)) return;
-      await this.#patch(view, { status: { containerStatuses: [{ ...CONTAINER, ready, started: true, state: { running: { startedAt: new Date(view.startedAt ?? Date.now()) } } }] } });
+      for (;;) {
+        await delay(Math.random() * PROBE_PERIOD_MS);
+        const { ready: now = ready } = pod;
+        // Over before it was seen, as short jobs are.
+        if (isOver() || pod.told === now) break;
+        await this.#patch(view, { status: { containerStatuses: [{ ...CONTAINER, ready: now, started: true, state: { running: { startedAt: new Date(view.startedAt ?? Date.now()) } } }] } });
+        pod.told = now;
+        if (pod.ready === now) break;
+      }
+      pod.reporting = false;
     };
     // Its container may have ended meanwhile, which the API server does not take back.
-    report().catch((error: unknown) => (this.#pods.has(view.name) && !pod.ended ? fail(`the probes of ${view.name}: ${String(error)}`) : undefined));
+    report().catch((error: unknown) => (isOver() ? undefined : fail(`the probes of ${view.name}: ${String(error)}`)));
   }
 
   async #patch(view: PodView, body: object): Promise<void> {
