@@ -49,8 +49,7 @@ describe('register', () => {
   test('jit: the config is in the environment, the id is known', async () => {
     github.on(`POST ${RUNNERS}/generate-jitconfig`, jitAnswer);
     expect(await server.register(JIT)).toEqual({
-      runnerName: 'r-1',
-      runnerId: 42,
+      runnerName: 'r-1', runnerId: 42,
       env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'c2VjcmV0LWppdA==', ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE: '1' },
     });
     expect(github.requests[0]).toMatchObject({
@@ -79,9 +78,9 @@ describe('register', () => {
     expect(error.message).toMatch(/runner group 7 .*runnerGroupId/);
   });
 
-  test('404 while the credential had lost the scope, which it sees again when it is looked at: registered', async () => {
-    github.on(`POST ${RUNNERS}/generate-jitconfig`, NOT_FOUND, jitAnswer).on(`GET ${RUNNERS}`, listJson());
-    expect((await server.register(JIT)).runnerId).toBe(42);
+  test('404 while the credential had lost the scope, which it sees again when it is looked at: asked again', async () => {
+    github.on(`DELETE ${RUNNERS}/5`, NOT_FOUND, { status: 204 }).on(`POST ${RUNNERS}/generate-jitconfig`, NOT_FOUND, jitAnswer).on(`GET ${RUNNERS}`, listJson());
+    expect([await server.removeRegistration(SCOPE, 5), (await server.register(JIT)).runnerId]).toEqual(['removed', 42]);
   });
 
   test('404 and the scope cannot be listed: the credential', async () => {
@@ -220,11 +219,6 @@ describe('remove', () => {
     github.on(DELETE, NOT_FOUND).on(`GET ${RUNNERS}`, listJson(runnerJson(1, 'x')));
     expect(await server.removeRegistration(SCOPE, 5)).toBe('absent');
     expect(github.seen[1]).toBe(`GET ${RUNNERS}?per_page=1`);
-  });
-
-  test('404 while the credential had lost the scope, which it sees again when it is looked at: asked again', async () => {
-    github.on(DELETE, NOT_FOUND, { status: 204 }).on(`GET ${RUNNERS}`, listJson(runnerJson(5, 'r-5')));
-    expect(await server.removeRegistration(SCOPE, 5)).toBe('removed');
   });
 
   test.each([
