@@ -6,10 +6,6 @@ import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { FleetWorld, type FleetSet } from './fleetWorld.ts';
 
-const JOBS = 200;
-const MIN_IDLE = 2;
-/** Jobs of one workflow run. */
-const RUN = 25;
 /** Until a test ends it. */
 const ENDLESS_MS = 3_600_000;
 
@@ -24,56 +20,6 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
   });
 
   const jobOf = ({ id }: { id: number }): SimulatedJob | undefined => fleet.world.simulator.job(id);
-
-  test('200 jobs by webhooks of which a tenth is lost, a tenth doubled, half shuffled; both workers killed twice: every job runs once, nothing is left', async () => {
-    const { simulator } = fleet.world;
-    const set = await fleet.startSet({
-      minIdle: MIN_IDLE,
-      max: 40,
-      scaleDownDelay: '3s',
-      recreationGuard: '10s',
-      queueCheck: '5s',
-      intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '2s' },
-    });
-    await set.reaches('two idle', ({ runners }) => runners.filter(({ state }) => state === 'idle').length === MIN_IDLE);
-
-    const lost = simulator.addFault({ kind: 'webhook_lost', probability: 0.1 });
-    simulator.addFault({ kind: 'webhook_shuffled', probability: 0.5, of: 5 });
-    // Of those that are neither lost nor shuffled.
-    const doubled = simulator.addFault({ kind: 'webhook_doubled', probability: 0.22 });
-    const jobs: SimulatedJob[] = [];
-    const queue = (count: number): void => {
-      for (let number = 0; number < count; number++) jobs.push(set.queueJob({ sleepMs: 200 + ((jobs.length * 37) % 1_500), run_id: 1 + Math.floor(jobs.length / RUN) }));
-    };
-    const done = (): number => jobs.filter((job) => jobOf(job)?.status === 'completed').length;
-    const seen = (): string => JSON.stringify({ done: done(), answers: tally(simulator.deliveries().map(({ status_code: code, lost: never }) => (never ? 'lost' : String(code)))) });
-
-    queue(40);
-    await fleet.until('jobs to be done', () => done() >= 15, seen);
-    await fleet.replace('receiver', () => queue(40)); // nobody receives what tells of these
-    await fleet.until('jobs to be done', () => done() >= 50, seen);
-    await fleet.replace('other', () => queue(40));
-    await fleet.until('jobs to be done', () => done() >= 90, seen);
-    await fleet.replace('receiver', () => queue(40));
-    await fleet.until('jobs to be done', () => done() >= 130, seen);
-    await fleet.replace('other', () => queue(40));
-    await fleet.until('every job to be done', () => done() === JOBS, seen);
-    simulator.releaseWebhooks();
-
-    const atRest = ({ runners, jobs: { queued, assigned } }: RunnerSetStatus): boolean => queued + assigned === 0 && runners.map(({ state }) => state).join() === 'idle,idle';
-    const rest = await set.reaches('rest', atRest, seen);
-    expect(jobs.map(jobOf).filter((job) => job?.conclusion !== 'success' || job.assignments !== 1)).toEqual([]);
-    expect(rest).toMatchObject({ desired: MIN_IDLE, min: MIN_IDLE, max: 40 });
-    expect(rest).not.toHaveProperty('paused');
-    expect(new Set(simulator.runners().map(({ name }) => name))).toEqual(new Set(rest.runners.map(({ runnerName }) => runnerName)));
-    const hits = Object.fromEntries(simulator.faults().map(({ id, hits: count }) => [id, count]));
-    expect({ lost: hits[lost.id], doubled: hits[doubled.id] }).toEqual({ lost: atLeast(30), doubled: atLeast(30) });
-
-    expect((await set.end()).jobs).toMatchObject({ queued: 0, assigned: 0 });
-    await fleet.leavesNothing();
-    // No runner has failed, and none was started anew in its life.
-    expect(await fleet.notCompleted()).toBe(0);
-  }, 600_000);
 
   test('rollout under jobs, a worker killed in the middle: no busy runner is touched, and the old generation is dropped after its last job', async () => {
     const waits = { scaleDownDelay: '1s', recreationGuard: '5s', queueCheck: '5s', intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '1s' } };
@@ -115,7 +61,7 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
     };
 
     for (const left of [2, 1]) {
-      if (left === 1) await fleet.replace('other');
+      if (left === 1) await fleet.replaceWorker();
       for (const { set, jobs } of work) {
         const status = await comesTo(set, left);
         expect(status.waitsFor).toContain(`rollout: ${left} runners of an earlier template are left`);
@@ -139,14 +85,3 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
     await fleet.leavesNothing();
   }, 300_000);
 });
-
-function tally(words: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
-  return counts;
-}
-
-/** A number that is not smaller. */
-function atLeast(least: number): unknown {
-  return { asymmetricMatch: (value: unknown) => typeof value === 'number' && value >= least, toString: () => `at least ${least}` };
-}

@@ -17,9 +17,6 @@ const STARTUP_MS = 100;
 /** A runner whose process is held up for so long has not lost its job. */
 const LEASE_MS = 60_000;
 
-/** Both are started with the same settings; the webhook's deliveries go to one of them. */
-export type Role = 'receiver' | 'other';
-
 /**
  * The product with two workers on fake nodes: a process of the benchmarks' plays the runner in each pod, so that there may be many.
  * Jobs are timers, or end when they are cancelled.
@@ -27,12 +24,12 @@ export type Role = 'receiver' | 'other';
 export class FleetWorld {
   readonly world: ClusterWorld;
   readonly #agent: KwokAgentProcess;
-  readonly #workers: Record<Role, WorkerProcess>;
+  #other: WorkerProcess;
 
-  private constructor(world: ClusterWorld, agent: KwokAgentProcess, workers: Record<Role, WorkerProcess>) {
+  private constructor(world: ClusterWorld, agent: KwokAgentProcess, other: WorkerProcess) {
     this.world = world;
     this.#agent = agent;
-    this.#workers = workers;
+    this.#other = other;
   }
 
   static async open(lab: LabState): Promise<FleetWorld> {
@@ -48,7 +45,8 @@ export class FleetWorld {
     );
     // The one that is started last gets the deliveries.
     const other = await world.startWorker();
-    return new FleetWorld(world, agent, { other, receiver: await world.startWorker() });
+    await world.startWorker();
+    return new FleetWorld(world, agent, other);
   }
 
   /** Starts a set whose label is its name; waits are short. */
@@ -59,16 +57,14 @@ export class FleetWorld {
     return new FleetSet(this, name, handle);
   }
 
-  /** SIGKILL; `meanwhile` happens before another worker takes its place. */
-  async replace(role: Role, meanwhile: () => void = () => undefined): Promise<void> {
+  /** SIGKILL to one that gets no deliveries, and another in its place. */
+  async replaceWorker(): Promise<void> {
     const { simulator } = this.world;
-    const dead = this.#workers[role];
-    dead.kill('SIGKILL');
-    await dead.ended;
-    meanwhile();
+    this.#other.kill('SIGKILL');
+    await this.#other.ended;
     const { target } = simulator.world.webhooks;
-    this.#workers[role] = await this.world.startWorker();
-    if (role === 'other') simulator.setWebhook(target);
+    this.#other = await this.world.startWorker();
+    simulator.setWebhook(target);
   }
 
   /** Awaits a condition. @throws Error after two minutes, or when what plays the runners has failed */
@@ -84,12 +80,6 @@ export class FleetWorld {
   /** Awaits that nothing of any runner is left. */
   async leavesNothing(): Promise<void> {
     await this.until('nothing to be left', async () => (await this.world.leftovers()).length === 0);
-  }
-
-  /** How many workflows have ended otherwise than by completing, or go on. */
-  async notCompleted(): Promise<number> {
-    const { client, taskQueue } = this.world;
-    return (await client.workflow.count(`TaskQueue = '${taskQueue}' AND ExecutionStatus != 'Completed' AND ExecutionStatus != 'ContinuedAsNew'`)).count;
   }
 
   async close(): Promise<void> {

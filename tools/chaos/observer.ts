@@ -196,7 +196,7 @@ export class Observer {
 }
 
 /** A chaos run's workflow ids are short and fit for DNS: pods and runners are named after them, with a hash (docs/lifecycle.md, Names). */
-const lifeOfPod = (name: string): string => name.replace(/-[0-9a-f]{10}$/, '');
+export const lifeOfPod = (name: string): string => name.replace(/-[0-9a-f]{10}$/, '');
 export const lifeOfRunner = (runner: string): string => `runner-${runner.replace(/-[0-9a-f]{10}(?:-r\d+)?$/, '')}`;
 
 /** The life that the object in a creation's body is for. */

@@ -1,7 +1,7 @@
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../core/contract/index.ts';
 import { runningRunners } from '../../core/domain/visibility.ts';
 import type { Violation } from './invariants.ts';
-import { lifeOfRunner } from './observer.ts';
+import { lifeOfPod, lifeOfRunner } from './observer.ts';
 import type { Obstacle } from './obstacle.ts';
 import type { Users } from './users.ts';
 import type { ChaosWorld } from './world.ts';
@@ -18,8 +18,8 @@ export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstac
   const sets = await users.sets();
   const idle = new Set(sets.flatMap(({ runners }) => runners.filter(({ state }) => state === 'idle').map(({ workflowId }) => workflowId)));
   const known = sets.flatMap(({ runners }) => runners.map(({ workflowId }) => workflowId));
-  const obstacles: Obstacle[] = sets.flatMap(({ name: set, jobs: { queued, assigned }, runners, min, paused, waitsFor }) => {
-    const ready = runners.filter(({ state }) => state === 'idle').length;
+  const obstacles: Obstacle[] = sets.flatMap(({ name: set, generation: now, jobs: { queued, assigned }, runners, min, paused, waitsFor }) => {
+    const ready = runners.filter(({ state, generation }) => state === 'idle' && generation === now).length;
     return queued + assigned === 0 && ready === min ? [] : [{ what: `set ${set}: ${ready} of ${min} idle, ${queued + assigned} jobs, ${paused ?? ''} ${waitsFor ?? ''}` }];
   });
   const lives = new Set([...known, ...users.singles()]);
@@ -58,7 +58,7 @@ async function statusOf({ client }: ChaosWorld, life: string): Promise<RunnerSta
 export async function leftovers({ core, name: namespace, client, simulator }: ChaosWorld): Promise<Obstacle[]> {
   const [pods, secrets, claims] = await Promise.all([core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace }), core.listNamespacedPersistentVolumeClaim({ namespace })]);
   const left: Obstacle[] = [
-    ...pods.items.map(({ metadata }) => ({ what: `pod ${metadata?.name}` })),
+    ...pods.items.map(({ metadata }) => ({ what: `pod ${metadata?.name}`, life: lifeOfPod(metadata?.name ?? '') })),
     ...secrets.items.map(({ metadata }) => ({ what: `Secret ${metadata?.name}` })),
     ...claims.items.map(({ metadata }) => ({ what: `claim ${metadata?.name}` })),
     ...simulator.runners().map(({ name, status, busy }) => ({ what: `registration ${name} (${status}${busy ? ', busy' : ''})` })),

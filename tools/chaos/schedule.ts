@@ -33,6 +33,8 @@ export type PlannedWork = { readonly atMs: number } & (
   | { readonly kind: 'runner'; readonly ephemeral: boolean; readonly replaces: boolean; readonly jobsMs: readonly number[] }
   | { readonly kind: 'tell'; readonly how: Told; readonly pick: number }
   | { readonly kind: 'cancelJob'; readonly pick: number }
+  /** The set gets another template. */
+  | { readonly kind: 'rollout'; readonly set: 'ephemeral' | 'static' }
 );
 
 export interface Schedule {
@@ -43,6 +45,7 @@ export interface Schedule {
 /** Runners are coming up until then. */
 const FIRST_FAULT_MS = 5_000;
 const FAULTS_APART_MS = [1_000, 6_000] as const;
+const ROLLOUT_EVERY_MS = 60_000;
 const JOB_MS = [300, 12_000] as const;
 /** A fleet of so many gets one job a second, and a runner by itself every five. */
 const RUNNERS_PER_JOB_A_SECOND = 30;
@@ -91,6 +94,7 @@ function workOf({ seed, durationMs, runners }: ScheduleOptions): PlannedWork[] {
   });
   every(jobEveryMs * 10, (atMs) => ({ atMs, kind: 'tell', how: TOLD[Math.floor(random() * TOLD.length)] ?? 'drain', pick: random() }));
   every(jobEveryMs * 20, (atMs) => ({ atMs, kind: 'cancelJob', pick: random() }));
+  every(ROLLOUT_EVERY_MS, (atMs) => ({ atMs, kind: 'rollout', set: random() < 0.5 ? 'ephemeral' : 'static' }));
   return work.toSorted((a, b) => a.atMs - b.atMs);
 }
 

@@ -1,7 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import pRetry from 'p-retry';
 import {
-  RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, cancelSignal, drainSetUpdate, setStatusQuery, setWorkflowId,
+  RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, cancelSignal, drainSetUpdate, setStatusQuery, setTemplateUpdate, setWorkflowId,
   type RunnerInput, type RunnerIntervals, type RunnerSetInput, type RunnerSetStatus,
 } from '../../core/contract/index.ts'; // prettier-ignore
 import { runningRunners } from '../../core/domain/visibility.ts';
@@ -36,6 +36,7 @@ export class Users {
   readonly #runners: number;
   readonly #singles: Single[] = [];
   #jobs = 0;
+  #rollouts = 0;
 
   /** @param runners - how many there shall be about */
   constructor(world: ChaosWorld, runners: number) {
@@ -70,6 +71,12 @@ export class Users {
       case 'cancelJob': {
         const job = chosen(this.#world.observer.openJobs(), work.pick);
         if (job !== undefined) this.#cancel(job);
+        return;
+      }
+      case 'rollout': {
+        this.#rollouts += 1;
+        const next = { ...this.#runner(this.#setName(work.set), work.set === 'ephemeral'), env: { ROLLOUT: String(this.#rollouts) } };
+        await this.#call(async () => await this.#set(work.set).executeUpdate(setTemplateUpdate.name, { args: [next] }));
       }
     }
   }
