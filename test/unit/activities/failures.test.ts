@@ -113,6 +113,7 @@ test('the types are stable: workflows, dashboards and people match on them', () 
     forbidden: 'ComputeForbidden',
     computeUnavailable: 'ComputeUnavailable',
     wrongPlace: 'WrongPlace',
+    notOurs: 'RegistrationNotOurs',
     outOfSight: 'PodOutOfSight',
     sweepIncomplete: 'SweepIncomplete',
   });
