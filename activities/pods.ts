@@ -24,5 +24,5 @@ export async function observePod({ compute }: ActivityPorts, { pod, workflowId }
 
 /** What is known of a pod that does not exist any more and that nobody saw go. */
 export function gonePod(pod: PodRef, workflowId: string): PodView {
-  return { ...pod, workflowId, scheduled: false, createdAt: new Date(0).toISOString(), ended: true, gone: true, terminating: false };
+  return { ...pod, workflowId, scheduled: false, createdAt: new Date(0).toISOString(), ended: true, gone: true, unseenEnd: true, terminating: false };
 }

@@ -91,6 +91,8 @@ export interface PodView extends PodRef {
   readonly ended: boolean;
   /** The pod (this UID) does not exist any more. */
   readonly gone: boolean;
+  /** Nobody saw it go: it may have started since it was seen last. */
+  readonly unseenEnd?: true;
   /** How the runner container ended, if that is known. */
   readonly exit?: PodExit;
   /** deletionTimestamp is set: the pod has got its SIGTERM. */

@@ -1,4 +1,5 @@
 /** What must hold: of every step, of every state, and of every end. Each says in words what is broken, or nothing. */
+import type { OwnWait, SeenFacts } from '../../workflows/runner/unregisterFacts.ts';
 import type { Mind } from './mind.ts';
 import { hasJob, isCommand, isDone, isEphemeral, isLost, isStatic, type State } from './state.ts';
 
@@ -8,22 +9,45 @@ export function checkStep(before: State, after: State, mind: Mind): string | und
   if (asked && hasJob(before) && before.node === 'well') {
     const { cancel } = mind.belief(before);
     const stopped = cancel?.mode === 'stop' || cancel?.mode === 'force';
-    if (!stopped && !before.outOfTime && !(isCommand(before) && before.failure !== 'none')) return 'a pod was asked to go under a job, and nobody had asked for a stop';
-    if (cancel?.by === 'run_timeout' && !before.outOfTime) return "a job was stopped by a deadline that was not its own";
+    if (!stopped && !before.outOfTime && !(isCommand(before) && before.failure !== 'none')) return `a pod was asked to go under a job, and nobody had asked for a stop (${mind.plan(before).action.why})`;
   }
-  return undefined;
+  return hasJob(before) && before.node === 'well' ? checkDeadline(before, after, mind) : undefined;
+}
+
+/** Is it the running job's own deadline by which the life stops its runner? */
+function checkDeadline(before: State, after: State, mind: Mind): string | undefined {
+  const { cancel: was, runner } = mind.belief(before);
+  if (was?.by === 'run_timeout' || mind.belief(after).cancel?.by !== 'run_timeout' || after.outOfTime) return undefined;
+  // The keys of jobs begin with their ids: 1 and 2.
+  const told = runner.jobs.running?.key.startsWith(before.job === 'A runs' ? '1' : '2') === true;
+  return `a job ${told ? '' : 'that no event had told of '}is stopped by a deadline that is not its own`;
 }
 
 /** @returns what is wrong with this state, whatever comes next */
 export function checkState(state: State, mind: Mind): string | undefined {
   if (state.at === 'over') return checkEnd(state, mind);
+  // A cancel may come meanwhile: the verdict follows it.
+  if (state.at === 'replacing') return mind.belief(state).cancel === undefined ? checkEnd(state, mind) : undefined;
   if (state.at === 'coming up') return checkComingUp(state, mind);
   if (state.at !== 'waiting' && state.at !== 'removing') return undefined;
   const { action, seen, waitMs } = mind.plan(state);
   if (action.kind === 'wait' && (waitMs === undefined || !Number.isFinite(waitMs))) return `a wait without an end: ${action.why}`;
+  if (action.kind === 'wait' && !seen.ended) {
+    const vain = checkVain(action.until, seen.ownSignal, mind.heard(state).outOfTime);
+    if (vain !== undefined) return vain;
+  }
+  if (action.kind === 'wait' && seen.ended && action.until !== 'listRecheck') return `the runner has ended, and the life waits: ${action.why}`;
   if (seen.ended || seen.stop === undefined) return undefined;
   if (action.kind === 'remove' && seen.stop === 'force') return 'the pod was to go at once, and the CI server is asked first';
   return action.kind === 'wait' && action.until !== 'terminated' ? `a stop was accepted, and the life waits: ${action.why}` : undefined;
+}
+
+/** Is there anything to wait for? The longest waits are for a job that runs, and for a runner of which nothing tells. */
+function checkVain(until: OwnWait, ownSignal: SeenFacts['ownSignal'], outOfTime: OwnWait | undefined): string | undefined {
+  if (until === 'jobDeadline' && ownSignal !== 'busy') return 'the life waits for the end of a job of which nothing tells';
+  if (until !== 'settled') return undefined;
+  if (ownSignal === 'idle') return 'an idle runner has no registration any more, and the life waits for it';
+  return outOfTime === 'settled' ? 'what was waited for in vain is waited for again' : undefined;
 }
 
 /** Is a deadline of its way up out, and the life still waits? */
@@ -54,9 +78,15 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
   const wrong = (why: string) => `the verdict ${said}${cause === undefined ? '' : `/${cause}`} is wrong: ${why}`;
   if (cancel !== undefined && cancel.by !== 'drain') return said === 'aborted' && cause === cancel.by ? undefined : wrong(`it was cancelled (${cancel.by})`);
   if (said === 'aborted') return wrong('nobody cancelled it');
-  if (cancel !== undefined) return said === 'succeeded' && isLost(s) ? wrong('its job was lost in the drain') : said === 'replaced' ? wrong('it was drained') : undefined;
+  if (cancel !== undefined) return said === 'succeeded' && isLost(s) && wasSeen(s, mind) ? wrong('its job was lost in the drain') : said === 'replaced' ? wrong('it was drained') : undefined;
   if (s.failure !== 'none') return isDone(s) || isLost(s) || (said === 'errored' && (cause ?? 'provisioning') === s.failure) ? undefined : wrong(`it did not come up (${s.failure})`);
   return checkLeftAlone(s, mind, said, cause, wrong, neverStartedInARow);
+}
+
+/** Has anybody seen that its container started, or heard of a job? What vanishes before that was never there, as far as is known. */
+function wasSeen(s: State, mind: Mind): boolean {
+  const { pod, sawJob } = mind.belief(s).runner;
+  return pod?.startedAt !== undefined || sawJob || wasTold(s, mind);
 }
 
 /** Of the job that ran at the end somebody has told the life: the pod, an event, or the CI server with a 422. */
@@ -71,9 +101,10 @@ function checkLeftAlone(s: State, mind: Mind, said: string, cause: string | unde
   if (said === 'succeeded' && !isDone(s)) return wrong('no job was done');
   if (said === 'succeeded' && isStatic(s)) return wrong('a static runner has no end of its own');
   if (said === 'replaced' && isLost(s) && wasTold(s, mind) && mind.spec(s.setup).onEviction === 'fail') return wrong('its job was lost, and may run twice');
+  if (said === 'errored' && isLost(s) && toldByOthers && wasSeen(s, mind) && mind.spec(s.setup).onEviction === 'replace') return wrong('its runner was to be replaced');
   const exit = runner.pod?.exit;
   if (exit?.oomKilled === true && (said !== 'failed' || cause !== 'oom_killed')) return wrong('it was out of memory');
-  if (!s.started && s.pod === 'gone') {
+  if (!wasSeen(s, mind) && s.pod === 'gone') {
     const expected = neverStartedInARow >= 3 ? 'errored' : 'replaced';
     return said === expected ? undefined : wrong(`its container never started, ${neverStartedInARow} times before`);
   }

@@ -3,7 +3,8 @@
  * so on; within that breadth first. So the first story of something wrong is one with as little in it as can be.
  */
 import { checkState, checkStep } from './checks.ts';
-import { LIFE, noteDeadline, proceed, tidy } from './life.ts';
+import { noteDeadline, proceed, tidy } from './course.ts';
+import { LIFE } from './life.ts';
 import { Mind, type Tables } from './mind.ts';
 import { beginning, decode, encode, FIELDS, type Setup, type State } from './state.ts';
 import { isMishap, isPromised, WORLD, type Move } from './world.ts';
@@ -12,8 +13,10 @@ export const MOVES: readonly Move[] = [...LIFE, ...WORLD];
 /** The numbers of the moves that there are at each place of a life. */
 const MOVES_AT = Object.fromEntries(FIELDS.at.map((at) => [at, [...MOVES.keys()].filter((which) => MOVES[which]?.at === undefined || MOVES[which]?.at === at)])) as Record<State['at'], number[]>;
 export const SETUPS: readonly Setup[] = FIELDS.setup;
-/** Runners of the same life that were lost before their container started. */
-const LOSSES = [0, 3];
+/** Mishaps in a story of each kind of runner: as many as let every kind be complete, and all of them take a minute. */
+export const DEPTHS: Readonly<Record<Setup, number>> = { ephemeral: 1, 'ephemeral, silent': 2, 'ephemeral, to be replaced': 1, static: 1, 'static, silent': 1, command: 2, 'checkpointing command': 2 };
+/** Runners of the same life that were lost before their container started. For the largest kind that is left to the others, whose verdicts are the same. */
+const lossesOf = (setup: Setup): number[] => (setup === 'static' ? [0] : [0, 3]);
 
 export interface Limits {
   readonly setups?: readonly Setup[];
@@ -105,10 +108,8 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
     const state = decode(keys[at] ?? '');
     const broken = checkState(state, mind);
     if (broken !== undefined) wrong(broken, state, () => storyOf(at));
-    if (state.at === 'over') {
-      ends++;
-      return;
-    }
+    if (state.at === 'over' || state.at === 'replacing') ends++;
+    if (state.at === 'over') return;
     for (const which of MOVES_AT[state.at]) {
       const move = MOVES[which] as Move;
       const cost = level + (isMishap(move) ? 1 : 0);
@@ -133,7 +134,7 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
     }
   };
 
-  for (const setup of setups) for (const losses of LOSSES) note(encode({ ...beginning(setup), belief: mind.firstBelief(setup, losses) }), -1, -1, 0);
+  for (const setup of setups) for (const losses of lossesOf(setup)) note(encode({ ...beginning(setup), belief: mind.firstBelief(setup, losses) }), -1, -1, 0);
   const isEnough = (): boolean => keys.length >= states || found;
   for (; level <= depth && !isEnough(); level++) {
     const here = levels[level] as number[];
@@ -153,7 +154,7 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
     const fine = new Uint8Array(keys.length);
     keys.forEach((key, index) => {
       const { at, pod } = decode(key);
-      if (at === 'over' || (at === 'serving' && pod === 'running') || leadsOn.has(index)) fine[index] = 1;
+      if (at === 'over' || at === 'replacing' || (at === 'serving' && pod === 'running') || leadsOn.has(index)) fine[index] = 1;
     });
     // Backwards is the way of most edges: a few rounds do.
     for (let changed = true; changed; ) {

@@ -5,7 +5,7 @@
 import type { PodView } from '../../core/domain/pod.ts';
 import * as cancellation from '../../core/domain/cancellation.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
-import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
+import type { RunnerSpec } from '../../core/input/runner.ts';
 import type { AttemptFailure, RunnerState } from '../../workflows/runner/carried.ts';
 import { NO_JOBS } from '../../workflows/runner/jobEvents.ts';
 import { RunnerLife } from '../../workflows/runner/life.ts';
@@ -19,10 +19,12 @@ import * as unregisterTable from '../../workflows/runner/unregisterTable.ts';
 import type { UnregistrationAction } from '../../workflows/runner/unregisterTable.ts';
 import * as verdicts from '../../workflows/runner/verdict.ts';
 import type { EndDecision } from '../../workflows/runner/verdict.ts';
-import { Numbers, once, sorted } from './numbers.ts';
+import { specOf } from './inputs.ts';
+import { Numbers, once } from './numbers.ts';
 import { numberOf, type Op } from './ops.ts';
 import { clockOf, STARTED_MS, viewOf, type Knowledge } from './pods.ts';
 import type { Setup, State } from './state.ts';
+import { JOB_IDS, timeless } from './timeless.ts';
 
 /** The modules with tables and reducers; a mutation run gives others. */
 export const TABLES = { unregisterTable, unregisterFacts, onlineDecision, verdicts, cancellation };
@@ -44,28 +46,23 @@ export interface Plan {
   readonly waitMs?: number;
 }
 
-const JOB_IDS = { A: 1, B: 2 } as const;
 /** By the CI server's clock: the jobs' steps, ten minutes apart. */
 const jobTimeMs = (job: 'A' | 'B', action: string): number => STARTED_MS + ((job === 'A' ? 0 : 2) + (action === 'completed' ? 1 : 0)) * 600_000;
 const RUNNER_ID = 7;
 const PLACE = { compute: 'kubernetes', cluster: 'c', namespace: 'n', installation: 'i' } as const;
-const DAY_MS = 24 * 3_600_000;
 
-const PROBLEMS_OF_INPUT = 'the model gives a runner that is refused: ';
-
-const common = { name: 'm' } as const;
-const INPUTS: Readonly<Record<Setup, object>> = {
-  ephemeral: { ...common, organization: 'acme' },
-  'ephemeral, silent': { ...common, organization: 'acme', supervisor: 'none' },
-  static: { ...common, organization: 'acme', ephemeral: false },
-  'static, silent': { ...common, organization: 'acme', ephemeral: false, supervisor: 'none' },
-  command: { ...common, ciServer: 'none', image: 'i', command: ['work'] },
-  'checkpointing command': { ...common, ciServer: 'none', image: 'i', command: ['work'], onTerm: 'checkpoint', onEviction: 'resume', volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }] },
-};
+/** What the tables were asked, and how they answered; to be asked of others. */
+export interface Question {
+  readonly table: keyof Tables;
+  readonly ask: (tables: Tables) => unknown;
+  readonly answer: unknown;
+}
 
 export class Mind {
   readonly #tables: Tables;
-  readonly #specs = new Map<Setup, RunnerSpec>();
+  /** Every one once. */
+  readonly questions: Question[] = [];
+  readonly #specs = new Map<Setup, unknown>();
   readonly #beliefs = new Numbers<Belief>();
   readonly #heard = new Numbers<HeardFacts>();
   readonly #plans = new Numbers<Plan>();
@@ -82,12 +79,7 @@ export class Mind {
   }
 
   spec(setup: Setup): RunnerSpec {
-    const known = this.#specs.get(setup);
-    if (known !== undefined) return known;
-    const parsed = parseRunnerInput(INPUTS[setup], { nameHash: '0a1b2' });
-    if (!parsed.ok) throw new Error(PROBLEMS_OF_INPUT + JSON.stringify(parsed.errors));
-    this.#specs.set(setup, parsed.spec);
-    return parsed.spec;
+    return once(this.#specs, setup, () => specOf(setup));
   }
 
   /** Where a life begins. @param neverStartedInARow - runners of this life that were lost before their container started */
@@ -131,7 +123,7 @@ export class Mind {
   }
 
   #take(life: RunnerLife, op: Op): void {
-    const { runner } = life;
+    const { runner, cancel: known } = life;
     switch (op.kind) {
       case 'provisioned':
         runner.pod = this.#views.all[op.view] as PodView;
@@ -152,7 +144,7 @@ export class Mind {
       case 'podState':
         return life.onPodState({ uid: runner.pod?.uid ?? '', state: op.state });
       case 'cancel':
-        life.cancel = this.#tables.cancellation.upgradeCancellation(life.cancel, { mode: op.mode, by: op.by, reason: '' });
+        life.cancel = this.#ask('cancellation', (tables) => tables.cancellation.upgradeCancellation(known, { mode: op.mode, by: op.by, reason: '' }));
         return;
       case 'known':
         runner.id = RUNNER_ID;
@@ -179,13 +171,13 @@ export class Mind {
       const { pod } = this.belief(state).runner;
       const { timeouts } = this.spec(state.setup);
       const sinceCreatedMs = { new: 0, '5 m': timeouts.podUnscheduledMs, '10 m': timeouts.podPendingMs }[state.age];
-      return this.#tables.onlineDecision.decideComingUp(pod as PodView, sinceCreatedMs, clockOf(state), timeouts);
+      return this.#ask('onlineDecision', (tables) => tables.onlineDecision.decideComingUp(pod as PodView, sinceCreatedMs, clockOf(state), timeouts));
     });
   }
 
   /** Nothing heard yet: where an unregistration begins. */
   nothingHeard(state: State): number {
-    return this.#heard.of(this.#tables.unregisterFacts.nothingHeard(this.spec(state.setup).scope === undefined ? STARTED_MS : undefined));
+    return this.#heard.of(this.#ask('unregisterFacts', (tables) => tables.unregisterFacts.nothingHeard(this.spec(state.setup).scope === undefined ? STARTED_MS : undefined)));
   }
 
   /** The next step of the unregistration, as a plan. */
@@ -195,7 +187,7 @@ export class Mind {
       return this.#at(state, () => {
         const seen = seenNow(life);
         const facts = { ...seen, ...this.heard(state) };
-        const action = this.#tables.unregisterTable.decideUnregistration(facts);
+        const action = this.#ask('unregisterTable', (tables) => tables.unregisterTable.decideUnregistration(facts));
         return this.#plans.of({ action, seen, ...(action.kind === 'wait' ? { waitMs: Math.max(1, waitMs(life, action.until, facts)) } : {}) });
       });
     });
@@ -214,7 +206,7 @@ export class Mind {
   /** What is known after news of the step that was taken. */
   news(state: State, news: UnregistrationNews): number {
     return once(this.#answers, `news ${state.heard} ${state.plan} ${Object.values(news).join()}`, () =>
-      this.#heard.of(this.#tables.unregisterFacts.hear({ ...this.plan(state).seen, ...this.heard(state) }, news)),
+      this.#heard.of(this.#ask('unregisterFacts', (tables) => tables.unregisterFacts.hear({ ...this.plan(state).seen, ...this.heard(state) }, news))),
     );
   }
 
@@ -228,14 +220,33 @@ export class Mind {
 
   /** The verdict, or another runner. */
   ending(state: State): number {
-    return once(this.#answers, `end ${state.belief} ${state.heard} ${state.failure} ${clockOf(state)} ${state.setup}`, () => {
+    return once(this.#answers, `end ${state.at === 'replacing'} ${state.belief} ${state.heard} ${state.failure} ${clockOf(state)} ${state.setup}`, () => {
       const { removal, removedAlive, stopped } = this.heard(state);
       const life = this.#life(state);
       life.countLoss(true);
       const unregistered = { removedAlive, stoppedByUs: stopped !== undefined, ...(removal === undefined ? {} : { removal }) };
-      const { endFacts, decideEnding } = this.#tables.verdicts;
-      return this.#verdicts.of(this.#at(state, () => decideEnding(endFacts(life, unregistered))));
+      const { cancel } = life;
+      const verdict = this.#ask('verdicts', ({ verdicts: { endFacts, decideEnding, whenCancelled } }) =>
+        this.#at(state, () => (state.at === 'replacing' && cancel !== undefined ? whenCancelled(endFacts(life, unregistered), cancel) : decideEnding(endFacts(life, unregistered)))),
+      );
+      return this.#verdicts.of(verdict);
     });
+  }
+
+  /** What the life believes when the next runner takes the place of the one that was lost. */
+  replaced(state: State): number {
+    return once(this.#answers, `replaced ${state.belief}`, () => {
+      const life = this.#life(state);
+      life.countLoss(true);
+      life.replaceRunner();
+      return this.#beliefs.of({ setup: state.setup, runner: life.runner, neverStartedInARow: life.neverStartedInARow });
+    });
+  }
+
+  #ask<T>(table: keyof Tables, ask: (tables: Tables) => T): T {
+    const answer = ask(this.#tables);
+    this.questions.push({ table, ask, answer });
+    return answer;
   }
 
   #life(state: State): RunnerLife {
@@ -275,21 +286,3 @@ function failureOf(failure: State['failure']): AttemptFailure | undefined {
   if (failure === 'none') return undefined;
   return failure === 'provisioning' ? { message: 'refused' } : { message: 'late', cause: failure };
 }
-
-/**
- * Without what makes no difference: when exactly a job began, and is due; what a pod showed besides what is asked of its last view; how the
- * view looked by which its end was known.
- */
-function timeless({ busySince, jobDeadline, jobFailedAt, pod, ended, ...rest }: RunnerState, told: boolean): RunnerState {
-  const { terminationDeadline: _deadline, ...view } = pod ?? STUB;
-  return sorted({
-    ...rest,
-    ...(busySince === undefined ? {} : { busySince: STARTED_MS }),
-    ...(jobDeadline === undefined ? {} : { jobDeadline: STARTED_MS + DAY_MS }),
-    ...(jobFailedAt === undefined ? {} : { jobFailedAt: told ? jobFailedAt : STARTED_MS }),
-    ...(pod === undefined ? {} : { pod: view }),
-    ...(ended === undefined ? {} : { ended: STUB }),
-  });
-}
-
-const STUB: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: '', ended: true, gone: false, terminating: false };

@@ -20,12 +20,15 @@ const NOT_DECISIONS = new Set(['lossCause', 'replace', 'readCancelRequest', 'rea
 export interface Mutant {
   readonly table: keyof Tables;
   readonly line: number;
+  /** The function that it is in. */
+  readonly where: string;
   readonly condition: string;
   readonly change: 'never' | 'negated';
   readonly load: () => Promise<Tables>;
 }
 
 interface Place {
+  readonly where: string;
   readonly start: number;
   readonly end: number;
 }
@@ -42,12 +45,13 @@ registerHooks({
 export function mutantsOf(table: keyof Tables): Mutant[] {
   const url = new URL(FILES[table], import.meta.url);
   const source = readFileSync(fileURLToPath(url));
-  return conditionsOf(source.toString()).flatMap(({ start, end }) => {
+  return conditionsOf(source.toString()).flatMap(({ where, start, end }) => {
     const condition = source.subarray(start, end).toString();
     const line = source.subarray(0, start).toString().split('\n').length;
     return (['never', 'negated'] as const).map((change) => ({
       table,
       line,
+      where,
       condition,
       change,
       load: async () => {
@@ -65,15 +69,16 @@ function conditionsOf(source: string): Place[] {
   const found: Place[] = [];
   // Offsets count from the first thing that this process has parsed; a file's first statement may come after a comment.
   const base = module.span.start - Buffer.byteLength(source.slice(0, firstToken(source)));
-  const walk = (node: unknown, decides: boolean): void => {
+  const walk = (node: unknown, decides: boolean, where: string): void => {
     if (typeof node !== 'object' || node === null) return;
-    if (Array.isArray(node)) return node.forEach((each) => walk(each, decides));
-    const { type, test, identifier } = node as { type?: string; test?: { span: Place }; identifier?: { value?: string } };
-    const goes = type === 'FunctionDeclaration' ? !NOT_DECISIONS.has(identifier?.value ?? '') : decides;
-    if (goes && test !== undefined && test !== null && (type === 'IfStatement' || type === 'ConditionalExpression')) found.push({ start: test.span.start - base, end: test.span.end - base });
-    for (const child of Object.values(node)) walk(child, goes);
+    if (Array.isArray(node)) return node.forEach((each) => walk(each, decides, where));
+    const { type, test, identifier } = node as { type?: string; test?: { span: Omit<Place, 'where'> }; identifier?: { value?: string } };
+    const within = type === 'FunctionDeclaration' ? (identifier?.value ?? '') : where;
+    const goes = type === 'FunctionDeclaration' ? !NOT_DECISIONS.has(within) : decides;
+    if (goes && test !== undefined && test !== null && (type === 'IfStatement' || type === 'ConditionalExpression')) found.push({ where: within, start: test.span.start - base, end: test.span.end - base });
+    for (const child of Object.values(node)) walk(child, goes, within);
   };
-  walk(module.body, true);
+  walk(module.body, true, '');
   return found.toSorted((a, b) => a.start - b.start);
 }
 

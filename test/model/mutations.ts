@@ -1,39 +1,69 @@
 /** Is every row of the tables needed? Each is taken away, and turned round, in turn: the exploration has to find something wrong with the life then. */
-import { explore, keyOf, SETUPS, type Exploration, type Limits } from './explore.ts';
-import type { Tables } from './mind.ts';
+import { DEPTHS, explore, keyOf, SETUPS, type Limits } from './explore.ts';
+import { whyHarmless } from './harmless.ts';
+import type { Question, Tables } from './mind.ts';
 import { mutantsOf, type Mutant } from './mutants.ts';
+import type { Setup } from './state.ts';
 
 export const MUTATED: readonly (keyof Tables)[] = ['unregisterTable', 'unregisterFacts', 'onlineDecision', 'verdicts', 'cancellation'];
 
 /** What became of one mutant. */
 export interface Mutation extends Omit<Mutant, 'load'> {
-  /** Absent: nothing was found. */
+  /** `same`: it decides alike in every moment that the model comes to. `missed`: otherwise, and nothing is found wrong with that. */
+  readonly result: 'caught' | 'same' | 'missed';
+  /** What was found wrong. */
   readonly caughtBy?: string;
+  /** Why it may be missed (harmless.ts). */
+  readonly why?: string;
 }
 
-/** The small ones first: most are caught there. */
-const IN_TURN = [...SETUPS].toSorted((a, b) => order(a) - order(b));
-function order(setup: string): number {
-  return setup.includes('command') ? 0 : setup.startsWith('ephemeral, ') ? 1 : setup.startsWith('static, ') ? 2 : setup === 'ephemeral' ? 3 : 4;
+/** What one kind of runner comes to with the tables as they are. */
+interface Known {
+  readonly setup: Setup;
+  readonly limits: Limits;
+  readonly states: number;
+  readonly questions: readonly Question[];
+  readonly wrongs: ReadonlySet<string>;
 }
 
+/** Most mutants are caught soon: the others are followed further. */
+const SOON = { depth: 1, states: 20_000 };
+
+function exploreKind(setup: Setup, limits: Limits): Known {
+  const { mind, wrongs, states } = explore({ ...limits, setups: [setup] });
+  return { setup, limits, states, questions: mind.questions, wrongs: new Set(wrongs.map(keyOf)) };
+}
+
+/** @param limits - `states` of each kind; the small kinds come first, because most are caught there */
 export async function* mutate(limits: Limits, tables: readonly (keyof Tables)[] = MUTATED): AsyncGenerator<Mutation> {
-  const setups = IN_TURN.filter((setup) => limits.setups === undefined || limits.setups.includes(setup));
-  const known = new Set(setups.flatMap((setup) => explore({ ...limits, setups: [setup] }).wrongs.map(keyOf)));
+  const setups = SETUPS.filter((setup) => limits.setups?.includes(setup) ?? true);
+  const soon = setups.map((setup) => exploreKind(setup, SOON));
+  const later = setups.map((setup) => exploreKind(setup, { ...limits, depth: limits.depth ?? DEPTHS[setup] })).toSorted((a, b) => a.states - b.states);
   for (const table of tables) {
     for (const { load, ...mutant } of mutantsOf(table)) {
       const mutated = await load();
+      const touched = later.filter(({ questions }) => questions.some((question) => question.table === table && !answersAlike(question, mutated)));
       let caughtBy: string | undefined;
-      for (const setup of setups) caughtBy ??= firstWrong(() => explore({ ...limits, setups: [setup], besides: known }, mutated), known);
-      yield { ...mutant, ...(caughtBy === undefined ? {} : { caughtBy }) };
+      for (const known of [...soon.filter(({ setup }) => touched.some((one) => one.setup === setup)), ...touched]) caughtBy ??= firstWrong(known, mutated);
+      const why = whyHarmless(mutant);
+      if (caughtBy !== undefined) yield { ...mutant, result: 'caught', caughtBy };
+      else yield { ...mutant, result: touched.length === 0 ? 'same' : 'missed', ...(why === undefined ? {} : { why }) };
     }
   }
 }
 
-/** A table that fails is as good as caught. */
-function firstWrong(run: () => Exploration, known: ReadonlySet<string>): string | undefined {
+function answersAlike({ ask, answer }: Question, mutated: Tables): boolean {
   try {
-    return run().wrongs.map(keyOf).find((key) => !known.has(key));
+    return JSON.stringify(ask(mutated)) === JSON.stringify(answer);
+  } catch {
+    return false;
+  }
+}
+
+/** A table that fails is as good as caught. */
+function firstWrong({ setup, limits, wrongs: known }: Known, mutated: Tables): string | undefined {
+  try {
+    return explore({ ...limits, setups: [setup], besides: known }, mutated).wrongs.map(keyOf).find((key) => !known.has(key));
   } catch (error) {
     return `it throws: ${String(error).slice(0, 100)}`;
   }

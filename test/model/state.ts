@@ -6,7 +6,7 @@
 /** Every field with the values that it may have. What a life believes and has heard is kept aside (mind.ts) and referred to by number. */
 export const FIELDS = {
   /** What kind of runner it is. */
-  setup: ['ephemeral', 'ephemeral, silent', 'static', 'static, silent', 'command', 'checkpointing command'],
+  setup: ['ephemeral', 'ephemeral, silent', 'ephemeral, to be replaced', 'static', 'static, silent', 'command', 'checkpointing command'],
   // The pod, as the API server has it, and what is in it in truth.
   pod: ['none', 'pending', 'running', 'ended', 'gone'],
   problem: ['none', 'unschedulable', 'image', 'image for 30 s', 'image name'],
@@ -46,7 +46,7 @@ export const FIELDS = {
   /** The `podState` signal that is on its way. */
   signal: ['none', 'idle', 'busy'],
   // The life.
-  at: ['provisioning', 'finding', 'coming up', 'looking up', 'serving', 'removing', 'stopping', 'looking', 'waiting', 'tearing down', 'awaiting gone', 'over'],
+  at: ['provisioning', 'finding', 'coming up', 'looking up', 'serving', 'removing', 'stopping', 'looking', 'waiting', 'tearing down', 'awaiting gone', 'replacing', 'over'],
   /** What the provisioning has made. */
   made: ['nothing', 'registration', 'Secret', 'pod'],
   /** A worker that was given up goes on with the provisioning. */
@@ -79,21 +79,24 @@ export type Setup = State['setup'];
 
 const NAMES = Object.keys(FIELDS) as readonly (keyof Fields)[];
 const NUMBERS = ['belief', 'heard', 'plan', 'verdict'] as const;
-const CODES = NAMES.map((name) => new Map<unknown, number>(FIELDS[name].map((value, code) => [value, code])));
 const BYTE = 256;
-const LETTERS = Array.from({ length: 16 }, (_none, code) => String.fromCharCode(code));
+/** Of each field the letter of each value. */
+const LETTERS = NAMES.map((name) => new Map<unknown, string>(FIELDS[name].map((value, code) => [value, String.fromCharCode(code)])));
 
 /** A short key of the state: one byte for each field, two for each number. */
 export function encode(state: State): string {
   let key = '';
-  for (let at = 0; at < NAMES.length; at++) key += LETTERS[(CODES[at] as Map<unknown, number>).get(state[NAMES[at] as keyof Fields]) as number];
+  for (let at = 0; at < NAMES.length; at++) key += LETTERS[at]?.get(state[NAMES[at] as keyof Fields]);
   for (const name of NUMBERS) key += String.fromCharCode(state[name] % BYTE, Math.floor(state[name] / BYTE));
   return key;
 }
 
+/** Copied, never changed: so all states have their fields in the same order, which is much quicker. */
+const FIRST = { ...(Object.fromEntries(NAMES.map((name) => [name, FIELDS[name][0]])) as unknown as Fields), belief: 0, heard: 0, plan: 0, verdict: 0 };
+
 /** The reverse of {@link encode}. */
 export function decode(key: string): State {
-  const state: Record<string, unknown> = {};
+  const state: Record<string, unknown> = { ...FIRST };
   for (let at = 0; at < NAMES.length; at++) {
     const name = NAMES[at] as keyof Fields;
     state[name] = FIELDS[name][key.charCodeAt(at)];
@@ -104,8 +107,7 @@ export function decode(key: string): State {
 
 /** A life that has just been admitted. */
 export function beginning(setup: Setup): State {
-  const first = Object.fromEntries(NAMES.map((name) => [name, FIELDS[name][0]])) as unknown as Fields;
-  return { ...first, setup, belief: 0, heard: 0, plan: 0, verdict: 0 };
+  return { ...FIRST, setup };
 }
 
 export const isSilent = ({ setup }: State): boolean => setup === 'ephemeral, silent' || setup === 'static, silent';

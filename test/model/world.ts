@@ -38,7 +38,7 @@ const when = (kind: Kind, name: string, may: (s: State) => boolean, then: (s: St
 
 const runs = ({ pod, node }: State): boolean => pod === 'running' && node === 'well';
 const lose = (s: State): Partial<State> => ({ up: false, missed: false, ...(hasJob(s) ? { job: s.job === 'A runs' ? 'A lost' : 'B lost', conclusion: 'failure', young: false } : {}) });
-const over = (s: State, conclusion: State['conclusion']): Partial<State> => ({ job: s.job === 'A runs' ? 'A done' : 'B done', conclusion, young: false });
+const over = (s: State, conclusion: State['conclusion']): Partial<State> => ({ job: s.job === 'A runs' ? 'A done' : 'B done', conclusion, young: false, fresh: false });
 const ends = (s: State, exit: State['exit'], recorded: boolean, interrupted: boolean): Partial<State> => ({ ...lose(s), pod: 'ended', exit, interrupted, recorded: recorded && !isSilent(s) });
 /** The runner process that has not ended in truth: its CI server hears of it. */
 const isAlive = ({ pod, node }: State): boolean => pod === 'running' && node === 'well';
@@ -50,8 +50,8 @@ const POD: readonly Move[] = [
   when('course', 'what kept the pod from starting is over', (s) => s.pod === 'pending' && s.problem !== 'none', () => ({ problem: 'none' })),
   when('course', 'the runner comes online', (s) => runs(s) && !s.up && s.job === 'none' && s.told === 'no' && !isCommand(s) && (isStatic(s) ? !s.old && s.registration === 'none' : s.registration === 'there'), (s) => ({ up: true, ...(isStatic(s) ? { registration: 'there', fresh: true } : {}) })),
   when('course', 'the command is up', (s) => runs(s) && !s.up && isCommand(s), () => ({ up: true })),
-  when('promised', 'the runner ends: its registration is gone', (s) => runs(s) && !hasJob(s) && s.registration === 'removed' && s.told === 'no' && !isDone(s), (s) => ends(s, '1', true, false)),
-  when('course', 'the runner ends with 0: its registration is gone', (s) => runs(s) && !hasJob(s) && s.registration === 'removed' && s.told === 'no' && !isDone(s), (s) => ends(s, '0', true, false)),
+  when('promised', 'the runner ends: its registration is gone', (s) => isCutLoose(s), (s) => ends(s, '1', true, false)),
+  when('course', 'the runner ends with 0: its registration is gone', (s) => isCutLoose(s), (s) => ends(s, '0', true, false)),
   when('promised', 'the ephemeral runner exits with 0 after its job', (s) => runs(s) && s.job === 'A done' && isEphemeral(s), (s) => ends(s, '0', true, false)),
   when('promised', 'the command exits with 0', (s) => runs(s) && isCommand(s) && hasJob(s), (s) => ({ ...ends({ ...s, job: 'A done' }, '0', true, false), job: 'A done' })),
   when('mishap', 'the runner exits with 0 while it is idle', (s) => runs(s) && !hasJob(s) && !isCommand(s), (s) => ends(s, '0', true, false)),
@@ -70,8 +70,13 @@ const POD: readonly Move[] = [
   when('promised', 'ten minutes have passed since the start', (s) => s.pod === 'running' && s.told === 'no' && !s.old && s.at !== 'coming up' && s.registration === 'none' && isStatic(s), () => ({ old: true, young: false, fresh: false })),
   when('mishap', 'a readiness probe is missed', (s) => runs(s) && s.up && !hasJob(s) && !s.missed && !isSilent(s) && !isCommand(s), () => ({ missed: true })),
   when('promised', 'the readiness probe answers again', (s) => runs(s) && s.missed, () => ({ missed: false })),
-  when('promised', 'the kubelet publishes what the probes say', (s) => runs(s) && !isSilent(s) && s.shown !== truth(s), (s) => ({ shown: truth(s) })),
+  { kind: 'promised', name: 'the kubelet publishes what the probes say', next: (s, mind) => (runs(s) && !isSilent(s) && s.shown !== truth(s) ? watch({ ...s, shown: truth(s) }, mind) : undefined) },
 ];
+
+/** Without a registration it is of no use. An ephemeral one after its job ends for that. */
+function isCutLoose(s: State): boolean {
+  return runs(s) && !hasJob(s) && s.registration === 'removed' && s.told === 'no' && !(isEphemeral(s) && isDone(s));
+}
 
 /** What the probes would show now. */
 export function truth(s: State): State['shown'] {
@@ -94,19 +99,19 @@ function mayTakeJob(s: State): boolean {
   return runs(s) && s.up && s.registration === 'there' && s.told === 'no' && !s.ciBusy && !isCommand(s);
 }
 
-const hears = (s: State): boolean => s.at !== 'over';
+/** What comes later changes nothing: a verdict has been reached. But for a cancel, as long as another runner is to follow. */
+const hears = (s: State): boolean => s.at !== 'over' && s.at !== 'replacing';
 
 const NEWS: readonly Move[] = [
   ...(['A', 'B'] as const).flatMap((job) => [
     news(`the event "job ${job} in progress" arrives`, (s) => s.job === `${job} runs` || hasBegun(s, job), 'in_progress', job),
     news(`the event "job ${job} completed" arrives`, (s) => isOver(s, job), 'completed', job),
   ]),
-  { kind: 'course', name: 'the watcher sees what the probes say', next: watch },
-  when('mishap', 'another worker watches from now on', (s) => s.watched !== 'nothing', () => ({ watched: 'nothing' })),
+  { kind: 'mishap', name: 'another worker watches from now on', next: (s, mind) => (s.watched === 'nothing' ? undefined : watch({ ...s, watched: 'nothing' }, mind)) },
   {
     kind: 'course',
     name: 'the podState signal arrives',
-    next: (s, mind) => (hears(s) && s.signal !== 'none' ? { ...s, signal: 'none', belief: mind.hear(s, { kind: 'podState', state: s.signal }) } : undefined),
+    next: (s, mind) => (hears(s) && s.signal !== 'none' ? watch({ ...s, signal: 'none', belief: mind.hear(s, { kind: 'podState', state: s.signal }) }, mind) : undefined),
   },
 ];
 
@@ -130,21 +135,23 @@ function news(name: string, may: (s: State) => boolean, action: 'in_progress' | 
   };
 }
 
-/** The watcher's cache follows, and tells the workflow what is news. */
-function watch(s: State, mind: Mind): State | undefined {
-  if (s.pod !== 'running' || s.watched === s.shown || isSilent(s) || isCommand(s)) return undefined;
+/**
+ * The watcher tells the workflow what is news, and has all time to: that a word of its is late, and what it says old, is seen in when the
+ * signal arrives. What is news by then is told next.
+ */
+function watch(s: State, mind: Mind): State {
+  if (s.pod !== 'running' || s.signal !== 'none' || s.watched === s.shown || isSilent(s) || isCommand(s)) return s;
   const pod = mind.viewAt(mind.view(s, 'watch'));
   const known = s.watched === 'nothing' ? undefined : mind.viewAt(mind.view({ ...s, shown: s.watched }, 'watch'));
   const state = stateNews(pod, known, clockOf(s));
   // A runner for one job that was seen busy stays so for its watcher.
   const watched = pod.online !== true ? 'down' : pod.busy === false ? 'ready' : 'busy';
-  if (watched === s.watched && state === undefined) return undefined;
   return { ...s, watched, ...(state === undefined ? {} : { signal: state }) };
 }
 
 /** A cancel of each mode, by each who may ask for it. */
 const CANCELS: readonly Move[] = [
-  cancel('the update drain', 'drain', 'drain', (s) => s.at !== 'tearing down' && s.at !== 'awaiting gone'),
+  cancel('the update drain', 'drain', 'drain', (s) => s.at !== 'tearing down' && s.at !== 'awaiting gone' && s.at !== 'replacing'),
   cancel('a cancel with mode drain', 'drain', 'cancelled', () => true),
   cancel('a cancel with mode stop', 'stop', 'cancelled', () => true),
   cancel('a cancel with mode force', 'force', 'cancelled', () => true),
@@ -154,7 +161,7 @@ function cancel(name: string, mode: 'drain' | 'stop' | 'force', by: 'drain' | 'c
   return {
     kind: 'mishap',
     name: `${name} arrives`,
-    next: (s, mind) => (hears(s) && may(s) ? { ...s, belief: mind.hear(s, { kind: 'cancel', mode, by }) } : undefined),
+    next: (s, mind) => (s.at !== 'over' && may(s) ? { ...s, belief: mind.hear(s, { kind: 'cancel', mode, by }) } : undefined),
   };
 }
 

@@ -16,6 +16,8 @@ import type { HeardFacts } from './unregisterFacts.ts';
 
 /** After the supervisor should have ended a command that ran into its timeout. */
 const BACKSTOP_MS = 60_000;
+/** A job that began so much later than the runner turned busy is not the one that made it so: clocks, and probes, are some seconds apart. */
+const ANOTHER_JOB_MS = 60_000;
 
 /** A static runner may change between idle and busy thousands of times: the oldest entries go. */
 const MAX_PHASES = 60;
@@ -164,7 +166,7 @@ export class RunnerLife {
     // A pod that tells is not made busy by an event, which may be late: it has only one job that an event can be about if it takes but one.
     if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral)) this.#becameBusy();
     else if (jobs.running === undefined && runner.podBusy !== true) this.#becameIdle();
-    this.#nameJob();
+    this.#nameJob(event.at);
   }
 
   /** The pod's own word on idle and busy. */
@@ -218,12 +220,16 @@ export class RunnerLife {
     return `its job ran for ${formatDuration(Date.now() - (this.runner.busySince ?? Number.NaN))}`;
   }
 
-  /** Whose job is it? One must not be stopped at the deadline of the one before it, between which and itself nobody saw the runner idle. */
-  #nameJob(): void {
+  /**
+   * Whose job is it? One must not be stopped at the deadline of the one before it, between which and itself nobody saw the runner idle.
+   * @param toldMs - of the event that tells, by the CI server's clock (ms since the epoch)
+   */
+  #nameJob(toldMs = 0): void {
     const { runner, spec } = this;
     const { running } = runner.jobs;
     if (runner.busySince === undefined) return;
-    if (runner.busyWith !== undefined && runner.busyWith !== running?.key && !spec.ephemeral) this.#beginJob();
+    const isAnother = runner.busyWith === undefined ? toldMs - runner.busySince > ANOTHER_JOB_MS : runner.busyWith !== running?.key;
+    if (isAnother && !spec.ephemeral) this.#beginJob();
     if (running !== undefined) Object.assign(runner, { busyWith: running.key, job: running.label });
   }
 
@@ -247,6 +253,8 @@ export class RunnerLife {
   ownSignal(): 'idle' | 'busy' | 'unknown' {
     const { podBusy, jobs, pod } = this.runner;
     if (podBusy !== undefined) return podBusy ? 'busy' : 'idle';
+    // A plain command is its own job from its start, also where a cancel came before anybody had told that it is up.
+    if (this.#spec?.scope === undefined && pod?.startedAt !== undefined && this.failure === undefined) return 'busy';
     if (jobs.running !== undefined) return 'busy';
     // A pod that tells has told of no job.
     return pod?.busy === false || pod?.busyFrom !== undefined ? 'idle' : 'unknown';

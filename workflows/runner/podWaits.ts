@@ -69,7 +69,7 @@ export function see(life: RunnerLife, pod: PodView): boolean {
   if (last === undefined || pod.uid !== last.uid) return false;
   // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
   if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
-  else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true } : pod;
+  else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true, ...defined({ unseenEnd: pod.unseenEnd }) } : pod;
   const busy = isBusy(pod, Date.now());
   if (busy !== undefined && pod.online === true && !pod.ended) life.heardPod(busy);
   const job = pod.exit?.record?.job;

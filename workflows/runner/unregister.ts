@@ -58,7 +58,7 @@ export function seenNow(life: RunnerLife): SeenFacts {
     ownSignal: life.ownSignal(),
     heldId: runner.id !== undefined || runner.online,
     registrationOver: pod?.startedAt !== undefined && Date.now() >= Date.parse(pod.startedAt) + spec.timeouts.registrationMs,
-    ...defined({ exitCode: pod?.exit?.code, stop: cancel?.mode === 'drain' ? undefined : cancel?.mode }),
+    ...defined({ exitCode: pod?.exit?.code, unseenEnd: pod?.unseenEnd, stop: cancel?.mode === 'drain' ? undefined : cancel?.mode }),
   };
 }
 

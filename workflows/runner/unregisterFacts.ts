@@ -7,6 +7,8 @@ export interface SeenFacts {
   readonly ephemeral: boolean;
   /** The runner container was seen to start. One that never did cannot hold a job. */
   readonly started: boolean;
+  /** It vanished, and nobody saw it go: that it was never seen to start says nothing. */
+  readonly unseenEnd?: true;
   /** The container has an exit code, or the pod (this UID) is gone. There may never have been a pod. */
   readonly ended: boolean;
   readonly exitCode?: number;
@@ -128,11 +130,11 @@ function afterAnswer(facts: UnregistrationFacts, news: Answered): Partial<HeardF
 
 /**
  * A list may be old: it proves that a runner is absent only if it was asked for its age after whatever that runner could register by was
- * over: it ended, or it was online. One that ended before its container started cannot have registered; one that lives may have started since.
+ * over: it ended, or it was online. One that was seen to end before its container started cannot have registered; one that lives may have started since.
  */
 function afterUnlisted(facts: UnregistrationFacts, { retried, atMs, listAgeMs }: Answered): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
-  const { started, ended, heldId, unanswered } = facts;
+  const { started, ended, unseenEnd, heldId, unanswered } = facts;
   const sinceMs = facts.unlistedSinceMs ?? (ended || heldId ? atMs : undefined);
-  if ((ended && !started) || (sinceMs !== undefined && atMs - sinceMs >= listAgeMs)) return afterAnswer(facts, { kind: 'answered', answer: 'absent', retried, atMs, listAgeMs });
+  if ((ended && !started && unseenEnd !== true) || (sinceMs !== undefined && atMs - sinceMs >= listAgeMs)) return afterAnswer(facts, { kind: 'answered', answer: 'absent', retried, atMs, listAgeMs });
   return { answer: 'unlisted', ...defined({ unlistedSinceMs: sinceMs }), unanswered: unanswered || (retried && !ended), ...(retried ? { removal: 'absentAfterRetry' } : {}) };
 }

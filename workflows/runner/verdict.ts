@@ -73,7 +73,8 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
     ephemeral: spec.ephemeral,
     plainCommand: spec.scope === undefined,
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
-    started: pod?.startedAt !== undefined,
+    // A runner that had a job has started, whether or not its pod was seen again before it vanished.
+    started: pod?.startedAt !== undefined || sawJob || removal === 'busy',
     wasOnline: runner.online,
     heldId: runner.id !== undefined || runner.online,
     sawJob,

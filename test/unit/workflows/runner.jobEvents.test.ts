@@ -4,6 +4,7 @@ import { parseRunnerInput } from '../../../core/input/runner.ts';
 import { NO_JOBS, afterJobEvent, type RunnerJobs } from '../../../workflows/runner/jobEvents.ts';
 import { RunnerLife } from '../../../workflows/runner/life.ts';
 import { see } from '../../../workflows/runner/podWaits.ts';
+import { decideEnding, endFacts } from '../../../workflows/runner/verdict.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
@@ -88,6 +89,8 @@ describe('what a runner takes itself for', () => {
     ['the end of one job while the next runs', ['busy', starts(1), 'idle', 'busy', starts(2), ends(1)], [true, 5, 'job (2)', true]],
     ['the next job, between which and the one before nobody saw it idle', ['busy', starts(1), starts(2)], [true, 3, 'job (2)', true]],
     ['the same, by the end of the one before', ['busy', starts(1), ends(1)], [true, 3, 'job (1)', true]],
+    ['the same, although nobody told which job that was', ['busy', 'busy', 'busy', starts(2, { at: NOW + 3 * 60_000 })], [true, 4, 'job (2)', true]],
+    ['its own job, told late', ['busy', 'busy', 'busy', starts(1, { at: NOW + 60_000 })], [true, 1, 'job (1)', true]],
     ['the same, by its pod', ['busy', 'again'], [true, 2, undefined, true]],
   ])('a static one that tells: %s', (_what, steps, expected) => expect(play(life(false, PROBES), steps)).toEqual(expected));
 
@@ -103,6 +106,27 @@ describe('what a runner takes itself for', () => {
     play(it, ['busy', starts(1)]);
     see(it, { ...(it.runner.pod as PodView), ended: true, exit: { code: 0, oomKilled: false, record: { job: 'none' } } });
     expect([it.sawJob, it.ownSignal()]).toEqual([false, 'idle']);
+  });
+
+  test('a plain command runs from its start, also before it is told to be up; one that did not come up is not waited for', () => {
+    const parsed = parseRunnerInput({ name: 'm', ciServer: 'none', image: 'i', command: ['work'] }, { nameHash: '0a1b2' });
+    if (!parsed.ok) throw new Error('a bad input');
+    const it = life(false, { online: false });
+    it.admit({ ...parsed.spec, place: it.spec.place });
+    const { pod } = it.runner;
+    expect([it.ownSignal(), (delete it.runner.pod, it.ownSignal())]).toEqual(['busy', 'unknown']);
+    Object.assign(it, { failure: { message: 'late' } });
+    it.runner.pod = pod as PodView;
+    expect(it.ownSignal()).toBe('unknown');
+  });
+
+  test('a runner that had a job has started, whether or not its pod was seen again before it vanished', () => {
+    const [told, called, neither] = [life(true), life(true), life(true)];
+    for (const it of [told, called, neither]) it.runner.pod = { ...(it.runner.pod as PodView), startedAt: undefined, ended: true, gone: true } as unknown as PodView;
+    told.onCiEvent(starts(1));
+    const unregistered = { removedAlive: false, stoppedByUs: false };
+    expect([endFacts(told, unregistered), endFacts(called, { ...unregistered, removal: 'busy' }), endFacts(neither, unregistered)].map(({ started }) => started)).toEqual([true, true, false]);
+    expect(decideEnding(endFacts(called, { ...unregistered, removal: 'busy' }))).toMatchObject({ kind: 'end', outcome: 'errored', cause: 'deleted_externally' });
   });
 
   test('events of another runner are not its own', () => {

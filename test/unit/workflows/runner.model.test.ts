@@ -1,6 +1,6 @@
 /** The life as a model, as far as a few seconds go; `npm run explore` goes further (docs/testing.md). */
 import { describe, expect, test } from '@jest/globals';
-import { decideUnregistration } from '../../../workflows/runner/unregisterTable.ts';
+import { decideUnregistration, type UnregistrationAction } from '../../../workflows/runner/unregisterTable.ts';
 import { explore, keyOf, type Limits } from '../../model/explore.ts';
 import { isKnown } from '../../model/known.ts';
 import { TABLES } from '../../model/mind.ts';
@@ -21,8 +21,19 @@ describe('it finds what is wrong', () => {
   test('a table that tears down a runner which the CI server calls busy', () => {
     const unregisterTable = { ...TABLES.unregisterTable, decideUnregistration: (...[facts]: Parameters<typeof decideUnregistration>) => (facts.answer === 'busy' ? { kind: 'tearDown', row: '6', why: 'broken by the test' } as const : decideUnregistration(facts)) };
     const { wrongs, mind } = explore({ setups: ['ephemeral, silent'], depth: 1 }, { ...TABLES, unregisterTable });
-    const wrong = wrongs.find(({ what }) => what === 'a pod was asked to go under a job, and nobody had asked for a stop');
+    const wrong = wrongs.find(({ what }) => what.startsWith('a pod was asked to go under a job, and nobody had asked for a stop'));
     expect(wrong && tell(wrong, mind)).toMatch(/^\s*0\. the beginning[^]*job A starts[^]*broken by the test/m);
+  });
+
+  test('a pod that is deleted because it never started, although it has by then', () => {
+    const decide = (...[facts]: Parameters<typeof decideUnregistration>): UnregistrationAction => {
+      const action = decideUnregistration(facts);
+      if (action.kind !== 'tearDown') return action;
+      const { unlessStarted: _dropped, ...unconditional } = action;
+      return unconditional;
+    };
+    const { wrongs } = explore({ setups: ['command'], depth: 1 }, { ...TABLES, unregisterTable: { ...TABLES.unregisterTable, decideUnregistration: decide } });
+    expect(wrongs.map(keyOf)).toContainEqual(expect.stringMatching(/^command: a pod was asked to go under a job, and nobody had asked for a stop .*never started/));
   });
 
   test('a wait that nothing ends', () => {

@@ -111,6 +111,7 @@ describe('what news does to the facts', () => {
     ['204 proves it, and was under a runner that lived', {}, removed, { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7, removedAlive: true }],
     ['204 after the end', { ended: true }, removed, { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7 }],
     ['404 of a held id proves it', {}, absent, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
+    ['not listed, vanished, and nobody saw whether its container had started: the list may be from before', { heldId: false, started: false, ended: true, unseenEnd: true }, unlisted, { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 }],
     ['404 of an id that a list had proves it', { heldId: false }, absent, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
     ['not listed, may be about to register: proves nothing, and nothing is over yet', { heldId: false }, unlisted, { ...nothing, answer: 'unlisted' }],
     ['not listed after the end: the list may be from before', { heldId: false, ended: true }, unlisted, { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 }],

@@ -1,0 +1,21 @@
+/** Mutants that nothing catches, and why that is no hole in the model. What is missed and not here is one. */
+import type { Mutant } from './mutants.ts';
+
+/** By table, function and condition; where only one of the two changes is meant, that as well. */
+const HARMLESS: Readonly<Record<string, string>> = {
+  'unregisterTable.decideUnregistration: f.ephemeral && f.ended && f.exitCode === 0 && f.sawJob && f.stop === undefined && f.stopped === undefined && !f.toldToGo (never)':
+    'row 2 saves a request: without it the CI server is asked, and does not know the runner',
+  'unregisterTable.whenUnregistered: f.looked (negated)': 'the deletion itself looks once more (unlessStarted)',
+  'unregisterTable.whenUnlisted: f.looked (negated)': 'the same',
+  'unregisterTable.whenBusy: f.ephemeral': 'how often a busy runner is asked about: a matter of requests, which the model does not count',
+  "unregisterTable.whenUnlisted: f.ownSignal === 'busy' (never)": 'one that has a job was online: it is asked about again after a minute, when lists have it, and is busy then',
+  'unregisterTable.whenUnlisted: f.heldId (never)': 'it is asked about every ten seconds then; the first list that is old enough counts all the same',
+  "unregisterTable.whenUnlisted: action.kind === 'tearDown' (never)": 'an idle runner that no list of today has was removed by somebody: there is nothing to ask about once more',
+  "unregisterTable.whenUnlisted: action.kind === 'tearDown' (negated)": 'what has not registered when the deadline is out never will (world.ts): it may be stopped at once',
+};
+
+const keyOf = ({ table, where, condition }: Pick<Mutant, 'table' | 'where' | 'condition'>): string => `${table}.${where}: ${condition}`;
+
+export function whyHarmless(mutant: Omit<Mutant, 'load'>): string | undefined {
+  return HARMLESS[`${keyOf(mutant)} (${mutant.change})`] ?? HARMLESS[keyOf(mutant)];
+}
