@@ -32,13 +32,14 @@ export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstac
   return obstacles;
 }
 
-/** Who neither waits for a job nor has one: it comes up, or goes. */
+/** Who neither waits for a job nor has one: it comes up, or goes. Not one whose pod the cluster itself has not started yet, or still takes away. */
 export async function underWay(world: ChaosWorld): Promise<Obstacle[]> {
   const { client, name, observer } = world;
-  const working = new Set(observer.openJobs().flatMap(({ runner_name: runner, status }) => (runner === null || status === 'queued' ? [] : [lifeOfRunner(runner)])));
+  const excused = new Set(observer.openJobs().flatMap(({ runner_name: runner, status }) => (runner === null || status === 'queued' ? [] : [lifeOfRunner(runner)])));
+  for (const { life, started, stopping } of observer.pods()) if (!started || stopping) excused.add(life);
   const lives: string[] = [];
   for await (const { workflowId, typedSearchAttributes: found } of client.workflow.list({ query: runningRunners(name) })) {
-    if (!atRest(found.get(SEARCH_ATTRIBUTES.phase)) && !working.has(workflowId)) lives.push(workflowId);
+    if (!atRest(found.get(SEARCH_ATTRIBUTES.phase)) && !excused.has(workflowId)) lives.push(workflowId);
   }
   const seen = await Promise.all(lives.map(async (life) => ({ life, status: await statusOf(world, life) })));
   return seen.flatMap(({ life, status }) => (status === undefined || atRest(status.phase) || isOnPurpose(status) ? [] : [{ what: told(life, status), life }]));
