@@ -9,8 +9,8 @@ import type { ChaosWorld } from './world.ts';
 /** Of one run of a workflow; beyond it, Temporal would end it at some time. */
 const MOST_EVENTS = 10_000;
 const CALL_MS = 5_000;
-/** A wait on purpose, as long as something may still be created: `intervals.lateCreation`. */
-const LATE_CREATION = 'what the interrupted provisioning may still make';
+/** Waits on purpose, which a fault's end does not end: as long as something may still be created (`intervals.lateCreation`), and a minute after each refusal. */
+const ON_PURPOSE = ['what the interrupted provisioning may still make', 'the cluster to take a deletion'];
 
 /** Who is not at rest: idle in its set, which is as large as it shall be. */
 export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstacle[]> {
@@ -27,22 +27,25 @@ export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstac
   for (const life of lives) {
     if (idle.has(life)) continue;
     const seen = await statusOf(world, life);
-    if (seen !== undefined && seen.waitsFor !== LATE_CREATION) obstacles.push({ what: told(life, seen), life });
+    if (seen !== undefined && !isOnPurpose(seen)) obstacles.push({ what: told(life, seen), life });
   }
   return obstacles;
 }
 
-/** Who neither waits for a job nor has one: it comes up, or goes. */
+/** Who neither waits for a job nor has one: it comes up, or goes. Not one whose pod the cluster itself has not started yet, or still takes away. */
 export async function underWay(world: ChaosWorld): Promise<Obstacle[]> {
   const { client, name, observer } = world;
-  const working = new Set(observer.openJobs().flatMap(({ runner_name: runner, status }) => (runner === null || status === 'queued' ? [] : [lifeOfRunner(runner)])));
+  const excused = new Set(observer.openJobs().flatMap(({ runner_name: runner, status }) => (runner === null || status === 'queued' ? [] : [lifeOfRunner(runner)])));
+  for (const { life, started, stopping } of observer.pods()) if (!started || stopping) excused.add(life);
   const lives: string[] = [];
   for await (const { workflowId, typedSearchAttributes: found } of client.workflow.list({ query: runningRunners(name) })) {
-    if (!atRest(found.get(SEARCH_ATTRIBUTES.phase)) && !working.has(workflowId)) lives.push(workflowId);
+    if (!atRest(found.get(SEARCH_ATTRIBUTES.phase)) && !excused.has(workflowId)) lives.push(workflowId);
   }
   const seen = await Promise.all(lives.map(async (life) => ({ life, status: await statusOf(world, life) })));
-  return seen.flatMap(({ life, status }) => (status === undefined || atRest(status.phase) || status.waitsFor === LATE_CREATION ? [] : [{ what: told(life, status), life }]));
+  return seen.flatMap(({ life, status }) => (status === undefined || atRest(status.phase) || isOnPurpose(status) ? [] : [{ what: told(life, status), life }]));
 }
+
+const isOnPurpose = ({ waitsFor }: RunnerStatus): boolean => ON_PURPOSE.some((wait) => waitsFor?.startsWith(wait));
 
 const atRest = (phase: string | undefined): boolean => phase === 'Idle' || phase === 'Busy';
 
