@@ -107,6 +107,15 @@ export class SweepWorld {
     return life;
   }
 
+  /** A life that ended in good order, and had a runner's name with its own hash in it, as real ones have. */
+  async named(): Promise<SweptLife> {
+    const life = await this.life({ taskQueue: await this.polledQueue() });
+    await life.handle.signal('hadName', life.runnerName);
+    await life.handle.result();
+    await this.#listed(`RunnerName = '${life.runnerName}' AND ExecutionStatus = 'Completed'`);
+    return life;
+  }
+
   /** A life that ended in good order. */
   async finished(): Promise<SweptLife> {
     const life = await this.life({ taskQueue: await this.polledQueue(), input: { name: 'ends' } });
