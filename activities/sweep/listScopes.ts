@@ -11,8 +11,8 @@ const AT_ONCE = 4;
 
 /** A scope to look at. */
 interface WantedScope extends SeenScope {
-  /** Something that is there now is registered in it; else it is of ended runners alone. */
-  readonly live: boolean;
+  /** A pod or a Secret that is there names it, or whoever asked for the sweep; else only lives do, whose inputs anybody may have written. */
+  readonly isNoted: boolean;
 }
 
 /** All runners of one scope. */
@@ -22,28 +22,25 @@ export interface ListedScope extends SeenScope {
 
 export interface ListedScopes {
   readonly listed: readonly ListedScope[];
-  /** Scopes of ended runners that the credential cannot see any more: gone, most likely. */
+  /** Scopes that only lives name, and that the credential cannot see: gone, most likely. */
   readonly outOfSight: number;
   readonly incomplete: readonly { list: string; why: string }[];
 }
 
-/**
- * @param noted - scopes that pods and Secrets name
- * @param running - names of the scopes of running lives
- */
-export async function listScopes({ ciServers, signal }: SweepSources, spec: SweepSpec, lives: TemporalLives, noted: readonly SeenScope[], running: ReadonlySet<string>): Promise<ListedScopes> {
-  const scopes = await wantedScopes(spec, lives, noted, running);
+/** @param noted - scopes that pods and Secrets name */
+export async function listScopes({ ciServers, signal }: SweepSources, spec: SweepSpec, lives: TemporalLives, noted: readonly SeenScope[]): Promise<ListedScopes> {
+  const scopes = await wantedScopes(spec, lives, noted);
   const listed: ListedScope[] = [];
   const incomplete: { list: string; why: string }[] = [];
   let outOfSight = 0;
   await pMap(
     scopes,
-    async ({ scope, credential, live }) => {
+    async ({ scope, credential, isNoted }) => {
       try {
         listed.push({ scope, credential, runners: await ciServers.get(credential).listRunners(scope, signal) });
       } catch (error) {
         signal?.throwIfAborted();
-        if (!live && isOutOfSight(error)) outOfSight += 1;
+        if (!isNoted && isOutOfSight(error)) outOfSight += 1;
         else incomplete.push({ list: `registrations of ${scope.kind} ${scope.name}`, why: error instanceof Error ? error.message : String(error) });
       }
     },
@@ -52,15 +49,15 @@ export async function listScopes({ ciServers, signal }: SweepSources, spec: Swee
   return { listed, outOfSight, incomplete };
 }
 
-async function wantedScopes(spec: SweepSpec, lives: TemporalLives, noted: readonly SeenScope[], running: ReadonlySet<string>): Promise<WantedScope[]> {
+async function wantedScopes(spec: SweepSpec, lives: TemporalLives, noted: readonly SeenScope[]): Promise<WantedScope[]> {
   const wanted = new Map<string, WantedScope>();
-  for (const each of [...spec.scopes, ...noted]) wanted.set(`${each.scope.kind} ${each.scope.name}`, { ...each, live: true });
+  for (const each of [...spec.scopes, ...noted]) wanted.set(`${each.scope.kind} ${each.scope.name}`, { ...each, isNoted: true });
   const known = new Set([...wanted.values()].map(({ scope }) => scope.name));
   for (const life of await lives.oneOfEachScope()) {
     if (known.has(life.scope)) continue;
     // Lists of lives name the scope, and neither its kind nor the credential.
     const at = (await lives.input(life))?.at;
-    if (at !== undefined) wanted.set(`${at.scope.kind} ${at.scope.name}`, { ...at, live: running.has(life.scope) });
+    if (at !== undefined) wanted.set(`${at.scope.kind} ${at.scope.name}`, { ...at, isNoted: false });
   }
   return [...wanted.values()];
 }

@@ -26,7 +26,7 @@ const MOST_RECORDS = 20;
 /** What was seen; `findings` only where nothing is missing. */
 export interface Look extends Pick<SweepReport, 'lookedAt' | 'incomplete' | 'unseen'> {
   readonly findings?: SweepFindings;
-  /** Scopes of ended runners that nobody can look at any more. */
+  /** Scopes that nobody can look at any more. */
   readonly outOfSight: number;
 }
 
@@ -74,8 +74,7 @@ export async function look(sources: SweepSources, spec: SweepSpec, served: Serve
   });
   progress?.('listing registrations');
   const noted = [...pods, ...secrets].flatMap(({ registration }) => (registration?.scope && registration.credential !== undefined ? [{ scope: registration.scope, credential: registration.credential }] : []));
-  const scopesOfRunning = new Set(running.flatMap(({ typedSearchAttributes }) => typedSearchAttributes.get(SEARCH_ATTRIBUTES.scope) ?? []));
-  const scopes = await attempt('scopes', async () => await listScopes(sources, spec, lives, noted, scopesOfRunning));
+  const scopes = await attempt('scopes', async () => await listScopes(sources, spec, lives, noted));
   incomplete.push(...(scopes?.incomplete ?? []));
   const registrations = seen && scopes && (await attempt('workflows', async () => await registrationsOf(scopes.listed, lists, seen.lifeOf, served, lives, queues)));
   Object.assign(lookedAt, defined({ scopes: scopes?.listed.length, registrations: registrations?.length }));

@@ -5,9 +5,11 @@ import { defined } from '../../core/defined.ts';
 import { quoted, runnersIn, runningDeregistrations } from '../../core/domain/visibility.ts';
 import { DEFAULT_CREDENTIAL, toScope } from '../../core/input/fields.ts';
 import type { RunnerIdentity } from '../../core/domain/pod.ts';
+import { hashInRunnerName } from '../../core/domain/runnerName.ts';
 import type { ServedPlace } from '../../core/domain/place.ts';
 import type { SeenScope } from '../../core/input/sweep.ts';
 import type { LifeFacts } from '../../core/sweep/facts.ts';
+import { runnerHash } from '../compute/naming.ts';
 
 /** How long one look may take, its retries included, in ms. */
 const LOOK_MS = 10_000;
@@ -15,6 +17,8 @@ const LIST_MS = 60_000;
 const PING_MS = 5_000;
 /** Scopes of ended runners that are looked for. */
 const MAX_SCOPES = 200;
+/** A name is used by one life, which may have had several runs. */
+const MOST_NAMESAKES = 5;
 
 /** How a life has ended, by the status of its workflow; all others run. */
 const ENDED: Readonly<Record<string, LifeFacts>> = {
@@ -59,9 +63,16 @@ export class TemporalLives {
     return (await this.#list(runnersIn(this.#served), 1)).length > 0;
   }
 
-  /** Is, or was, a runner of that name one of this place? By visibility. */
+  /**
+   * Is, or was, a runner of that name one of this place? What lists say of a life may be made up by whoever may start a workflow; the hash in a
+   * runner's name is that of a life's ids, which nobody can choose.
+   */
   async knowsRunner(name: string): Promise<boolean> {
-    return (await this.#list(`${runnersIn(this.#served)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`, 1)).length > 0;
+    for (const { workflowId, runId } of await this.#list(`${runnersIn(this.#served)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`, MOST_NAMESAKES)) {
+      const firstRunId = (await this.describe(workflowId, runId))?.raw.workflowExecutionInfo?.firstRunId;
+      if (runnerHash({ workflowId, firstRunId: firstRunId || runId }) === hashInRunnerName(name)) return true;
+    }
+    return false;
   }
 
   /** Does a life have a runner of that name now, at whichever place? By visibility. */
@@ -99,10 +110,10 @@ export class TemporalLives {
     return ended === undefined ? { state: 'running' } : { ...closed, ...ended };
   }
 
-  /** `undefined`: there is no such workflow. */
-  async describe(workflowId: string): Promise<WorkflowExecutionDescription | undefined> {
+  /** `undefined`: there is no such workflow. @param runId - default: the latest */
+  async describe(workflowId: string, runId?: string): Promise<WorkflowExecutionDescription | undefined> {
     try {
-      return await this.#within(LOOK_MS, async () => await this.#client.workflow.getHandle(workflowId).describe());
+      return await this.#within(LOOK_MS, async () => await this.#client.workflow.getHandle(workflowId, runId).describe());
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return undefined;
       throw error;

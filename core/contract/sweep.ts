@@ -36,7 +36,7 @@ export const SWEEP_SKIPS = [
   'online or busy',
   /** A workflow `deregistration` is at it. */
   'handed on',
-  /** A scope of ended runners only, which the credential cannot see any more. */
+  /** A scope of lives without pod and Secret, which the credential cannot see (any more). */
   'scope out of sight',
   /** A running life that is older than `maxRunAge`: its end is its own affair (`timeouts`). */
   'long life',

@@ -180,32 +180,6 @@ describe('find', () => {
   });
 });
 
-describe('list', () => {
-  const all = Array.from({ length: 250 }, (_, i) => runnerJson(i + 1, `r-${i + 1}`));
-  const pages = (pageOf: (page: number) => object[]) => ({ url }: { url: string }) => ({ status: 200, body: { total_count: 250, runners: pageOf(Number(/[?&]page=(\d+)/.exec(url)?.[1])) } });
-
-  test('to its last page', async () => {
-    github.on(`GET ${RUNNERS}`, pages((page) => all.slice(100 * (page - 1), 100 * page)));
-    expect((await server.listRunners(SCOPE)).map(({ id }) => id)).toEqual(Array.from({ length: 250 }, (_, i) => i + 1));
-    expect(github.requests).toHaveLength(3);
-  });
-
-  test('none', async () => {
-    github.on(`GET ${RUNNERS}`, listJson());
-    expect(await server.listRunners(SCOPE)).toEqual([]);
-  });
-
-  test('that was cut off is no list', async () => {
-    github.on(`GET ${RUNNERS}`, pages((page) => (page === 1 ? all.slice(0, 100) : [])));
-    expect(await ciServerError(server.listRunners(SCOPE))).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('ends after 100 of 250') });
-  });
-
-  test('of a scope that the credential has lost', async () => {
-    github.on(`GET ${RUNNERS}`, NOT_FOUND);
-    expect(await ciServerError(server.listRunners(SCOPE))).toMatchObject({ kind: 'credentials' });
-  });
-});
-
 describe('remove', () => {
   const DELETE = `DELETE ${RUNNERS}/5`;
 

@@ -99,10 +99,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
   });
 
-  test('a scope of ended runners alone that is out of sight keeps nothing from being swept', async () => {
+  test('a scope that only lives name, and that is out of sight, keeps nothing from being swept', async () => {
     await world.terminated();
+    await world.life({ phase: 'Provisioning' });
     world.simulator.setAccess('sweep', { scopes: [] });
-    expect(await world.sweep()).toMatchObject({ incomplete: [], skipped: { 'scope out of sight': 1 } });
+    expect(await world.sweep()).toMatchObject({ incomplete: [], skipped: { 'scope out of sight': 1, 'mid-flight': 1 } });
   });
 
   test('more than half of ten pods: it stops, unless forced', async () => {
@@ -158,6 +159,15 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await sweeps()).toMatchObject({ items: [], lookedAt: { pods: 0, registrations: 3 }, skipped: { 'not ours': 3 } });
     expect(await isUntouched(pod)).toBe(true);
     expect(world.simulator.runners()).toHaveLength(3);
+  });
+
+  test('what somebody says was ours: a runner’s name has the hash of its own life', async () => {
+    const life = await world.terminated();
+    const { searchAttributes } = await life.handle.describe();
+    const [madeUp = ''] = searchAttributes['RunnerName'] as string[];
+    await world.register(madeUp, ['self-hosted']);
+    expect(await sweeps()).toMatchObject({ items: [], skipped: { 'not ours': 1 } });
+    expect(world.simulator.runner(madeUp)).toBeDefined();
   });
 
   test('a claim of a set’s slot outlives its runner', async () => {

@@ -84,12 +84,9 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
 
   test('ghost registration without a label: by the record of a life with its name', async () => {
-    const life = await world.life();
-    await life.handle.terminate();
-    const { searchAttributes } = await life.handle.describe();
-    const [listedName] = searchAttributes['RunnerName'] as string[];
-    await world.register(listedName ?? '', ['self-hosted']);
-    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'ghost registration', what: listedName }] });
+    const { runnerName } = await world.named();
+    await world.register(runnerName, ['self-hosted']);
+    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'ghost registration', what: runnerName }] });
   });
 
   test('zombie runner: its worker never came back', async () => {

@@ -26,12 +26,17 @@ const NODE = 'contract-node';
 /** No scheduler goes by this name, so that no real node of the same lab gets the pods. */
 const SCHEDULER = 'contract';
 
-/** Kubernetes compute in a namespace of its own, on an API server without nodes. */
-export async function startKubernetesHarness(kubeconfig: string): Promise<KubernetesHarness> {
+/**
+ * Kubernetes compute in a namespace of its own, on an API server without nodes.
+ * @param withNode - the node is there, for pods that live for long: those of one that is not are collected after a while
+ */
+export async function startKubernetesHarness(kubeconfig: string, withNode = false): Promise<KubernetesHarness> {
   const kubeConfig = loadKubeConfig({ path: kubeconfig });
   const core = kubeConfig.makeApiClient(CoreV1Api);
   const namespace = `contract-${randomUUID().slice(0, 8)}`;
+  const node = withNode ? namespace : NODE;
   await core.createNamespace({ body: { metadata: { name: namespace } } });
+  if (withNode) await core.createNode({ body: { metadata: { name: node } } });
   await until('the namespace has its service account', async () =>
     (await core.listNamespacedServiceAccount({ namespace })).items.some(({ metadata }) => metadata?.name === 'default'));
   const log: KubernetesHarness['log'] = [];
@@ -80,7 +85,7 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
       terminationGracePeriodSeconds: 20,
     }),
     async makeRunning(pod) {
-      await core.createNamespacedPodBinding({ name: pod.name, namespace, body: { metadata: { name: pod.name }, target: { apiVersion: 'v1', kind: 'Node', name: NODE } } });
+      await core.createNamespacedPodBinding({ name: pod.name, namespace, body: { metadata: { name: pod.name }, target: { apiVersion: 'v1', kind: 'Node', name: node } } });
       await patchStatus(pod, { phase: 'Running', containerStatuses: [runnerStatus({ running: { startedAt: now() } }, true)] });
     },
     async end(pod, exitCode) {
@@ -92,6 +97,7 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
     async close() {
       for (const compute of instances) await compute.close();
       await core.deleteNamespace({ name: namespace });
+      if (withNode) await core.deleteNode({ name: node });
     },
   };
 }

@@ -60,7 +60,7 @@ export class SweepWorld {
 
   static async open(lab: LabState): Promise<SweepWorld> {
     const { address = '' } = lab.temporal ?? {};
-    const [harness, simulator, connection] = await Promise.all([startKubernetesHarness(lab.kubernetes?.kubeconfig ?? ''), startSimulator({ tokens: [{ token: 'ghp_sweep', name: 'sweep' }] }), Connection.connect({ address })]);
+    const [harness, simulator, connection] = await Promise.all([startKubernetesHarness(lab.kubernetes?.kubeconfig ?? '', true), startSimulator({ tokens: [{ token: 'ghp_sweep', name: 'sweep' }] }), Connection.connect({ address })]);
     return new SweepWorld(harness, simulator, new Client({ connection }), address, placeName(await harness.compute.place()));
   }
 
@@ -104,6 +104,15 @@ export class SweepWorld {
     const life = await this.life();
     await life.handle.terminate(reason);
     await this.#listed(`WorkflowId = '${life.identity.workflowId}' AND ExecutionStatus = 'Terminated'`);
+    return life;
+  }
+
+  /** A life that ended in good order, and had a runner's name with its own hash in it, as real ones have. */
+  async named(): Promise<SweptLife> {
+    const life = await this.life({ taskQueue: await this.polledQueue() });
+    await life.handle.signal('hadName', life.runnerName);
+    await life.handle.result();
+    await this.#listed(`RunnerName = '${life.runnerName}' AND ExecutionStatus = 'Completed'`);
     return life;
   }
 

@@ -1,6 +1,14 @@
-/** Stands for a runner's life: it ends at once, or never. */
-import { condition } from '@temporalio/workflow';
+/** Stands for a runner's life: it ends when it is told which name it had, or at once, or never. */
+import { condition, defineSignal, setHandler, upsertSearchAttributes } from '@temporalio/workflow';
+import { SEARCH_ATTRIBUTES } from '../../../core/contract/index.ts';
+
+export const hadName = defineSignal<[string]>('hadName');
 
 export async function runner({ name }: { name?: string }): Promise<void> {
-  if (name !== 'ends') await condition(() => false);
+  let ends = name === 'ends';
+  setHandler(hadName, (had) => {
+    upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.name, value: had }]);
+    ends = true;
+  });
+  await condition(() => ends);
 }
