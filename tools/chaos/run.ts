@@ -44,9 +44,11 @@ const TELL_EVERY_MS = 10_000;
 /** Plays the schedule of a seed on the real components, awaits that all comes to rest and to its end, and judges what happened. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const world = await openChaosWorld(options);
+  const run = new Run(world, options);
   try {
-    return await Promise.race([interruption(), new Run(world, options).play()]);
+    return await Promise.race([interruption(), run.play()]);
   } finally {
+    run.stop();
     await world.close();
   }
 }
@@ -59,6 +61,7 @@ class Run {
   readonly #found: Violation[] = [];
   readonly #told = new Set<string>();
   readonly #background = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
   #failure: unknown;
 
   constructor(world: ChaosWorld, options: ChaosOptions) {
@@ -76,8 +79,8 @@ class Run {
       ...schedule.work.map((work) => ({ atMs: work.atMs, take: () => this.#users.work(work) })),
     ].toSorted((a, b) => a.atMs - b.atMs);
     const startedAt = observer.now();
-    const tending = this.#repeat(TEND_EVERY_MS, async () => await this.#users.tend());
-    const telling = this.#repeat(TELL_EVERY_MS, () => this.#tell());
+    this.#repeat(TEND_EVERY_MS, async () => await this.#users.tend());
+    this.#repeat(TELL_EVERY_MS, () => this.#tell());
     for (const { atMs, take } of steps) {
       await delay(Math.max(0, startedAt + atMs - observer.now()));
       this.#check();
@@ -89,8 +92,7 @@ class Run {
     this.#options.progress('all faults are over');
     const calmAt = observer.now();
     const settledMs = await this.#settle(calmAt);
-    tending.abort();
-    telling.abort();
+    this.stop();
     return await this.#report(settledMs);
   }
 
@@ -191,8 +193,13 @@ class Run {
     this.#background.add(done);
   }
 
-  #repeat(everyMs: number, work: () => Promise<void> | void): AbortController {
-    const stop = new AbortController();
+  /** Ends whatever it does again and again. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  #repeat(everyMs: number, work: () => Promise<void> | void): void {
+    const stop = this.#stop;
     const loop = async (): Promise<void> => {
       while (!stop.signal.aborted) {
         // Whoever looks after things looks again when a server is away.
@@ -201,7 +208,6 @@ class Run {
       }
     };
     void loop();
-    return stop;
   }
 
   /** @throws Error when the run itself is broken */
