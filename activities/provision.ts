@@ -32,13 +32,13 @@ export async function provision(ports: ActivityPorts, input: Placed<ProvisionInp
 
 async function make(ports: ActivityPorts, input: Placed<ProvisionInput>): Promise<Provisioned> {
   const { compute } = ports;
-  const { identity, namespace } = input.pod;
+  const { identity } = input.pod;
   try {
     return await withHeartbeats(`provisioning ${compute.podName(identity)}`, async () => {
       const mayCreate = creationFence();
       const { ciServer } = input;
       if (ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };
-      const earlier = activityInfo().attempt > 1 ? await compute.readRegistrationSecret(identity, namespace) : undefined;
+      const earlier = activityInfo().attempt > 1 ? await unspent(ports, { ...input, ciServer }) : undefined;
       const registration = earlier ?? (await registerAndStore(ports, { ...input, ciServer }, mayCreate));
       mayCreate();
       const pod = await compute.createPod(input.pod, registration);
@@ -100,6 +100,23 @@ async function registerAndStore(ports: ActivityPorts, input: CiProvisionInput, m
 }
 
 /**
+ * The registration that an earlier try has stored, for as long as a pod may still be made with it. A single-use one that has been in a pod
+ * which is gone may have had its job there: while its runner is at work it is waited for, and one that is gone is forgotten.
+ */
+async function unspent({ compute, ciServers }: Pick<ActivityPorts, 'compute' | 'ciServers'>, { runnerName, ciServer, pod: { identity, namespace } }: Pick<CiProvisionInput, 'runnerName' | 'ciServer' | 'pod'>): Promise<Registration | undefined> {
+  const stored = await compute.readRegistrationSecret(identity, namespace);
+  if (stored?.runnerId === undefined) return stored;
+  if ((await compute.observe({ name: compute.podName(identity), ...defined({ namespace }) })) !== undefined) return stored;
+  const runner = await ciServers.get(ciServer.credential).find(ciServer.registration.scope, { id: stored.runnerId, name: runnerName });
+  if (runner?.online === true || runner?.busy === true) {
+    throw new CiServerError('unavailable', `${runnerName} is ${runner.busy ? 'busy' : 'online'}, and its pod is gone: its registration is of no use until the CI server has noticed`);
+  }
+  if (runner !== undefined) return stored;
+  await compute.deleteRegistrationSecret(identity, namespace);
+  return undefined;
+}
+
+/**
  * The CI server's registration. Where its name is taken (409): with a Secret of this very runner that registration is ours, made by another
  * try, or before the workflow was reset. Without one only a retry may take it for ours, lost by an earlier try that died before it could
  * store it: the name carries a hash of this execution, and nobody can ever have used it. Anything else is left alone: the runner needs
@@ -116,7 +133,7 @@ async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciS
     return await server.register(request, handedBack);
   } catch (error) {
     if (!(error instanceof CiServerError) || error.kind !== 'name_taken') throw error;
-    const stored = await compute.readRegistrationSecret(pod.identity, pod.namespace);
+    const stored = await unspent({ compute, ciServers }, { runnerName, ciServer, pod });
     if (stored !== undefined) return stored;
     if (activityInfo().attempt === 1) throw error;
     const lost = await server.find(request.scope, { name: runnerName });

@@ -58,6 +58,51 @@ describe('for whoever finds the registration after its life', () => {
   });
 });
 
+describe('a retry that finds the Secret of an earlier try', () => {
+  const { identity } = INPUT.pod;
+
+  async function retried(meanwhile: (world: { ci: FakeCiServer; compute: FakeCompute }) => void): Promise<{ error: unknown; ci: FakeCiServer; compute: FakeCompute }> {
+    const [ci, compute] = [new FakeCiServer(), new FakeCompute()];
+    const attempt = async (number: number): Promise<unknown> =>
+      await new MockActivityEnvironment({ attempt: number }).run(async () => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, INPUT));
+    await attempt(1);
+    meanwhile({ ci, compute });
+    return { error: await attempt(2).then(() => undefined, (error: unknown) => error), ci, compute };
+  }
+  const vanish = (compute: FakeCompute): void => void compute.pods.delete(compute.podName(identity));
+
+  test('and the pod: both are its own', async () => {
+    const { error, ci, compute } = await retried(() => undefined);
+    expect({ error, registered: ci.count('register'), found: ci.count('find'), pods: compute.pods.size }).toEqual({ error: undefined, registered: 1, found: 0, pods: 1 });
+  });
+
+  test('and no pod, and a runner that never connected: a pod is made with it', async () => {
+    const { error, ci, compute } = await retried((world) => vanish(world.compute));
+    expect({ error, registered: ci.count('register'), pods: compute.pods.size }).toEqual({ error: undefined, registered: 1, pods: 1 });
+  });
+
+  test.each([
+    ['online', false],
+    ['busy', true],
+  ])('and no pod, and a runner that is %s: nobody gets its registration a second time', async (word, busy) => {
+    const { error, ci, compute } = await retried((world) => {
+      vanish(world.compute);
+      world.ci.connect('r');
+      world.ci.setBusy('r', busy);
+    });
+    expect(error).toMatchObject({ type: 'CiServerUnavailable', message: expect.stringContaining(`r is ${word}, and its pod is gone`) });
+    expect({ registered: ci.count('register'), pods: compute.pods.size }).toEqual({ registered: 1, pods: 0 });
+  });
+
+  test('and neither pod nor registration: it registers anew', async () => {
+    const { error, ci, compute } = await retried((world) => {
+      vanish(world.compute);
+      world.ci.registrations.clear();
+    });
+    expect({ error, registered: ci.count('register'), pods: compute.pods.size, stored: (await compute.readRegistrationSecret(identity))?.runnerId }).toEqual({ error: undefined, registered: 2, pods: 1, stored: [...ci.registrations.keys()][0] });
+  });
+});
+
 describe('while the CI server registers', () => {
   async function interrupted(reason: 'WORKER_SHUTDOWN' | 'CANCELLED', thenAnswers: boolean): Promise<{ error: unknown; ci: SlowCiServer; compute: FakeCompute }> {
     const [ci, compute] = [new SlowCiServer(), new FakeCompute()];
