@@ -12,6 +12,10 @@ const HARMLESS: Readonly<Record<string, string>> = {
   'unregisterTable.whenUnlisted: f.heldId (never)': 'it is asked about every ten seconds then; the first list that is old enough counts all the same',
   "unregisterTable.whenUnlisted: action.kind === 'tearDown' (never)": 'an idle runner that no list of today has was removed by somebody: there is nothing to ask about once more',
   "unregisterTable.whenUnlisted: action.kind === 'tearDown' (negated)": 'what has not registered when the deadline is out never will (world.ts): it may be stopped at once',
+  "unregisterTable.whenFailed: f.outOfTime === 'credentialsRetry'": 'a removal that fails for good while the runner lives (its credential has left the config) is not in the world; the rows of the table are tested one by one',
+  "unregisterTable.whenUnanswered: f.outOfTime === 'patience' (never)": 'a CI server that stays away for ever is not in the world: asked again, it answers; the rows of the table are tested one by one',
+  "unregisterTable.whenUnanswered: f.ownSignal === 'busy' (never)": "the world's jobs survive the removal of their registration, which nobody says of GitHub's",
+  "unregisterTable.stopOrAwait: f.outOfTime === 'terminated' (never)": 'no pod of the world outlives its grace; the rows of the table are tested one by one',
 };
 
 const keyOf = ({ table, where, condition }: Pick<Mutant, 'table' | 'where' | 'condition'>): string => `${table}.${where}: ${condition}`;
