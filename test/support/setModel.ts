@@ -59,7 +59,8 @@ export class SetModel {
   /** Words of each kind that were said. */
   readonly said: Record<Word, number> = { start: 0, drain: 0, online: 0, ended: 0 };
   readonly #loses: (word: Word, index: number) => boolean;
-  #endsLost = false;
+  /** A start or an end was lost: the set may believe in a runner that is not there, and tell it to go. */
+  #someUnknown = false;
 
   /** @param loses - whether a word is lost, by its index among those of its kind: whoever says it does not learn so */
   constructor(input: RunnerSetInput, loses: (word: Word, index: number) => boolean = () => false) {
@@ -138,7 +139,7 @@ export class SetModel {
   end(runner: ModelRunner, cause?: 'never_registered'): void {
     this.runners.delete(runner.workflowId);
     if (!this.#arrives('ended')) {
-      this.#endsLost = true;
+      this.#someUnknown = true;
       return;
     }
     const wasOnline = runner.phase !== 'Provisioning';
@@ -175,7 +176,10 @@ export class SetModel {
     const started = Array.from({ length: count }, () => ({ workflowId: runnerWorkflowId(name, freshSuffix(this.#random)) }));
     this.state.starting(started, this.now);
     for (const { workflowId } of started) {
-      if (!this.#arrives('start')) continue;
+      if (!this.#arrives('start')) {
+        this.#someUnknown = true;
+        continue;
+      }
       this.runners.set(workflowId, { workflowId, name: `${workflowId.slice('runner-'.length)}-0a1b2c3d4e`, generation, ephemeral, startedAt: this.now, phase: 'Provisioning', ranJob: false });
     }
   }
@@ -184,7 +188,7 @@ export class SetModel {
     for (const { workflowId, why } of drains) {
       const runner = this.runners.get(workflowId);
       const known = this.state.runners.get(workflowId);
-      if (known === undefined || (runner === undefined && !this.#endsLost)) throw new Error(`${workflowId} is to be drained and does not exist`);
+      if (known === undefined || (runner === undefined && !this.#someUnknown)) throw new Error(`${workflowId} is to be drained and does not exist`);
       if (runner === undefined) {
         this.state.draining([workflowId], [workflowId], this.now);
         continue;
