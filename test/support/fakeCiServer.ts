@@ -66,14 +66,14 @@ export class FakeCiServer implements CiServer, CiServers {
   // ------------------------------------------------------------------------------------------ what the test does
 
   /** A runner registers itself (token), or is known (JIT) and offline until it connects. */
-  connect(name: string, online = true, labels: readonly string[] = []): number {
+  connect(name: string, online = true, labels?: readonly string[]): number {
     const existing = [...this.registrations.values()].find((entry) => entry.name === name);
     if (existing !== undefined) {
       existing.online = online;
       return existing.id;
     }
     const id = this.#nextId++;
-    this.registrations.set(id, { id, name, online, busy: false, labels });
+    this.registrations.set(id, { id, name, online, busy: false, ...(labels && { labels }) });
     return id;
   }
 
