@@ -16,6 +16,20 @@ const HARMLESS: Readonly<Record<string, string>> = {
   "unregisterTable.whenUnanswered: f.outOfTime === 'patience' (never)": 'a CI server that stays away for ever is not in the world: asked again, it answers; the rows of the table are tested one by one',
   "unregisterTable.whenUnanswered: f.ownSignal === 'busy' (never)": "the world's jobs survive the removal of their registration, which nobody says of GitHub's",
   "unregisterTable.stopOrAwait: f.outOfTime === 'terminated' (never)": 'no pod of the world outlives its grace; the rows of the table are tested one by one',
+  "unregisterFacts.hear: news.wait === 'patience' (never)": 'a CI server that stays away for ever is not in the world: asked again, it answers',
+  'onlineDecision.decideComingUp: problem !== undefined (never)': 'an image that cannot be had is not in the world; the rows of the table are tested one by one',
+  'onlineDecision.decideComingUp: pod.scheduled': 'a pod that no node is found for is not in the world; the rows of the table are tested one by one',
+  'onlineDecision.decideComingUp: pod.online === undefined': 'when a wait looks again is a matter of time, which the world has only as its end',
+  "verdicts.decideEnding: exit?.record?.reason === 'timeout' (never)": "a command's own timeout is not in the world; the rows of the table are tested one by one",
+  "verdicts.decideEnding: f.pod?.reason === 'DeadlineExceeded' (never)": "a pod's activeDeadlineSeconds is not in the world; the rows of the table are tested one by one",
+  'verdicts.decideEnding: initFailure !== undefined (never)': 'an init container that fails is not in the world; the rows of the table are tested one by one',
+  'verdicts.initFailureOf: pod === undefined || started || !pod.ended || pod.gone || pod.terminating || pod.disruption !== undefined': 'an init container that fails is not in the world; the rows of the table are tested one by one',
+  "verdicts.initFailureOf: pod.problem?.kind === 'config'": 'an init container that fails is not in the world; the rows of the table are tested one by one',
+  "verdicts.didItsJob: f.pod?.exit?.record?.job === 'none' (never)": "a supervisor's word that there was no job is not in the world; the rows of the table are tested one by one",
+  'verdicts.isComplete: checkpoints (never)': 'a command that checkpoints is not in the world; the rows of the table are tested one by one',
+  'verdicts.isComplete: exit.record === undefined': "a supervisor's record of a command is not in the world; the rows of the table are tested one by one",
+  'verdicts.whenDrained: exit?.oomKilled === true (never)': 'a pod without memory enough is not in the world; the rows of the table are tested one by one',
+  "verdicts.whenCancelled: cancel.reason === ''": 'a matter of words',
 };
 
 const keyOf = ({ table, where, condition }: Pick<Mutant, 'table' | 'where' | 'condition'>): string => `${table}.${where}: ${condition}`;
