@@ -75,9 +75,9 @@ export class ClusterRun {
     return job;
   }
 
-  /** What the job itself said, without what the runner says of the hooks around it. */
+  /** What the job itself said, without what the runner says of the hooks around it, and the shell of a child that was signalled. */
   jobOutput(job: { id: number }): string[] {
-    return this.job(job).output.filter((line) => !/^(A job (started|completed) hook has been configured|Run '\/)/.test(line));
+    return this.job(job).output.filter((line) => !/^(A job (started|completed) hook has been configured|Run '\/|Terminated$)/.test(line));
   }
 
   async jobSays(job: { id: number }, line: string): Promise<void> {

@@ -37,6 +37,8 @@ interface PlayedPod {
   ready?: boolean;
   told?: boolean;
   reporting?: boolean;
+  /** When the API server was told last, in ms since the epoch. */
+  toldAtMs?: number;
 }
 
 class KwokAgent {
@@ -132,11 +134,13 @@ class KwokAgent {
     // One after another: what is told late is not told after what came later.
     const report = async (): Promise<void> => {
       for (;;) {
-        await delay(Math.random() * PROBE_PERIOD_MS);
+        await delay(Math.max(Math.random() * PROBE_PERIOD_MS, (pod.toldAtMs ?? 0) + PROBE_PERIOD_MS - Date.now()));
         const { ready: now = ready } = pod;
         // Over before it was seen, as short jobs are.
         if (isOver() || pod.told === now) break;
-        await this.#patch(view, { status: { containerStatuses: [{ ...CONTAINER, ready: now, started: true, state: { running: { startedAt: new Date(view.startedAt ?? Date.now()) } } }] } });
+        pod.toldAtMs = Date.now();
+        const containerStatuses = [{ ...CONTAINER, ready: now, started: true, state: { running: { startedAt: new Date(view.startedAt ?? Date.now()) } } }];
+        await this.#patch(view, { status: { containerStatuses, conditions: conditions(now) } });
         pod.told = now;
         if (pod.ready === now) break;
       }
@@ -171,6 +175,13 @@ class KwokAgent {
   #step(step: PodStep['step'], { workflowId, name }: PodView, at: number = Date.now()): void {
     tell({ type: 'step', step, workflowId, pod: name, at });
   }
+}
+
+/** As a kubelet writes them: times in whole seconds. Workers tell one flip from the next by that time. */
+function conditions(ready: boolean): object[] {
+  const lastTransitionTime = new Date(Math.floor(Date.now() / 1_000) * 1_000);
+  const status = ready ? 'True' : 'False';
+  return [{ type: 'PodScheduled', status: 'True' }, { type: 'Initialized', status: 'True' }, { type: 'ContainersReady', status, lastTransitionTime }, { type: 'Ready', status, lastTransitionTime }];
 }
 
 function tell(message: AgentMessage): void {
