@@ -46,6 +46,9 @@ export const FAULT_KINDS = {
   /** An admission policy denies the deletion of pods. */
   deletion_denied: { cards: 1, lastsMs: [3_000, 12_000], holds: ['cluster'] },
 
+  /** Somebody terminates a runner's workflow, which leaves everything to the sweep. */
+  life_terminated: { cards: 2, lastsMs: AT_ONCE, holds: ['pods'] },
+
   pod_evicted: { cards: 3, lastsMs: AT_ONCE, holds: ['pods'] },
   pod_deleted: { cards: 2, lastsMs: AT_ONCE, holds: ['pods'] },
   pod_force_deleted: { cards: 3, lastsMs: AT_ONCE, holds: ['pods'] },

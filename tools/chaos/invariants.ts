@@ -11,7 +11,7 @@ export interface Violation {
 type Of<K extends Entry['kind']> = Extract<Entry, { kind: K }>;
 
 /** What interrupts a job on purpose. The other ways to be told to go let it finish. */
-const INTERRUPTS: ReadonlySet<string> = new Set(['stop', 'force', 'plain']);
+const INTERRUPTS: ReadonlySet<string> = new Set(['stop', 'force', 'plain', 'terminated']);
 
 /**
  * What a run's timeline shows to have gone wrong (docs/lifecycle.md says what may happen). Pure.
@@ -79,7 +79,8 @@ function verdicts(facts: Facts): Violation[] {
     const what = [outcome, cause].filter(Boolean).join('/');
     const touched = facts.taken.some((entry) => entry.life === life);
     const told = facts.told.some((entry) => entry.life === life);
-    if (status !== 'COMPLETED' && !(status === 'CANCELLED' && facts.told.some((entry) => entry.life === life && entry.how === 'plain'))) {
+    const wasTold = (how: Of<'told'>['how']): boolean => facts.told.some((entry) => entry.life === life && entry.how === how);
+    if (status !== 'COMPLETED' && !(status === 'CANCELLED' && wasTold('plain')) && !(status === 'TERMINATED' && wasTold('terminated'))) {
       return [violation('every life ends by itself', `its workflow ended as ${status}`, life)];
     }
     if ((outcome === 'errored' || outcome === 'failed') && !touched) return [violation('what goes wrong around a runner is waited out', `it ended as ${what}, and nothing had touched it`, life)];

@@ -13,8 +13,8 @@ export type Entry = {
   | { readonly kind: 'taken'; readonly pod: string; readonly how: string }
   /** A worker asked the API server to delete it, while its runner had this job. */
   | { readonly kind: 'deletion'; readonly pod: string; readonly graceS: number | undefined; readonly job?: number }
-  /** Its user told the runner to go. */
-  | { readonly kind: 'told'; readonly how: Told }
+  /** Its user told the runner to go, or its workflow was ended from outside. */
+  | { readonly kind: 'told'; readonly how: Told | 'terminated' }
   | { readonly kind: 'job'; readonly job: number; readonly step: 'queued' | 'assigned' | 'started' | 'cancelled by its user' }
   | { readonly kind: 'job'; readonly job: number; readonly step: 'completed'; readonly conclusion: string }
   | { readonly kind: 'registration'; readonly runner: string; readonly step: 'made' | 'removed' }

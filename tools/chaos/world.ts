@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { CoreV1Api, KubeConfig, KubernetesObjectApi } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
+import { sweepScheduleId } from '../../core/contract/index.ts';
 import { createNamespace } from '../bench/namespace.ts';
 import { KwokAgentProcess } from '../bench/processes/kwokAgentProcess.ts';
 import { down, status, up, type LabState } from '../lab/lab.ts';
@@ -29,6 +30,7 @@ const LEASE_MS = 30_000;
 /** A job whose runner was killed before it began goes back to the queue. */
 const ACCEPT_MS = 10_000;
 const STARTUP_MS = 300;
+const SWEEP_INTERVAL = '10s';
 
 /** What all goes wrong in: the lab's real components, the simulated GitHub, the workers behind a proxy, and who writes down what happens. */
 export interface ChaosWorld {
@@ -119,6 +121,7 @@ export async function openChaosWorld({ seed, nodes, stateDir, progress }: ChaosW
         HOLDFAST_GITHUB_URL: simulator.url,
         HOLDFAST_GITHUB_TOKEN_FILE: token.file,
         HOLDFAST_WEBHOOK_SECRET: secret,
+        HOLDFAST_SWEEP_INTERVAL: SWEEP_INTERVAL,
         HOLDFAST_SHUTDOWN_GRACE: '2s',
         HOLDFAST_SHUTDOWN_FORCE: '5s',
         HOLDFAST_LOG_LEVEL: 'debug',
@@ -127,7 +130,10 @@ export async function openChaosWorld({ seed, nodes, stateDir, progress }: ChaosW
       (url) => simulator.setWebhook({ url: `${url}/webhooks/github`, secret }),
     );
     closers.unshift(async () => await workers.close());
-    return { lab, nodes, client: new Client({ connection }), core, objects, name, simulator, proxy, observer, startedAtMs, workers, token, check: () => agent?.check(), close };
+    const client = new Client({ connection });
+    // The workers would go on with it after the run.
+    closers.unshift(async () => await client.schedule.getHandle(sweepScheduleId(name)).delete());
+    return { lab, nodes, client, core, objects, name, simulator, proxy, observer, startedAtMs, workers, token, check: () => agent?.check(), close };
   } catch (error) {
     await close();
     throw error;

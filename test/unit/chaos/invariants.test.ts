@@ -23,12 +23,13 @@ const done: Happening = { ...JOB, step: 'completed', conclusion: 'success' };
 const failed: Happening = { ...JOB, step: 'completed', conclusion: 'failure' };
 const deletion: Happening = { kind: 'deletion', life: A, pod: POD.pod, graceS: 30 };
 const taken: Happening = { kind: 'taken', life: A, pod: POD.pod, how: 'evicted' };
-const told = (how: 'drain' | 'stop' | 'force' | 'plain' | 'retire'): Happening => ({ kind: 'told', life: A, how });
+const told = (how: 'drain' | 'stop' | 'force' | 'plain' | 'retire' | 'terminated'): Happening => ({ kind: 'told', life: A, how });
 
 test.each<[string, Happening[]]>([
   ['a whole life', [...ran, done, deletion, { kind: 'pod', step: 'gone', ...POD }, { ...END, outcome: 'succeeded' }]],
   ['a stop of a busy runner', [...ran, told('stop'), { ...deletion, job: 1 }, failed, { ...END, outcome: 'aborted', cause: 'cancelled' }]],
   ['plain cancellation', [...ran, told('plain'), { ...deletion, job: 1 }, failed, { ...END, status: 'CANCELLED' }]],
+  ['a workflow that a fault terminated, whose pod the sweep stops', [...ran, told('terminated'), { ...deletion, job: 1 }, failed, { ...END, status: 'TERMINATED' }]],
   ['a drain lets the job finish', [...ran, told('drain'), done, deletion, { ...END, outcome: 'aborted', cause: 'cancelled' }]],
   ['an eviction in the middle of a job', [...ran, taken, { ...deletion, job: 1 }, failed, { ...END, outcome: 'errored', cause: 'evicted' }]],
   ['a pod that ended by itself, whose job the server still believes in', [...ran, taken, { kind: 'pod', step: 'ended', ...POD }, { ...deletion, job: 1 }, failed]],

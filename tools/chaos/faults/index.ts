@@ -1,9 +1,10 @@
 import type { FaultKind } from '../faultKinds.ts';
 import { ciServerFaults } from './ciServerFaults.ts';
 import type { Fault } from './fault.ts';
+import { lifeFaults } from './lifeFaults.ts';
 import { podFaults } from './podFaults.ts';
 import { serverFaults } from './serverFaults.ts';
 import { workerFaults } from './workerFaults.ts';
 
 /** How each kind begins, and ends. */
-export const FAULTS: Readonly<Record<FaultKind, Fault>> = { ...workerFaults, ...serverFaults, ...podFaults, ...ciServerFaults };
+export const FAULTS: Readonly<Record<FaultKind, Fault>> = { ...workerFaults, ...serverFaults, ...podFaults, ...lifeFaults, ...ciServerFaults };
