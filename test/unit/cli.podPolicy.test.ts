@@ -25,6 +25,12 @@ test('prints two objects, for the worker of that service account and its setting
   expect(rules).toContain('runners|ci-.*');
 });
 
+test('settings that are empty are not set, as for the worker', async () => {
+  const { status, stdout } = await runCli(ARGS, { HOLDFAST_POD_POLICY_FILE: '', HOLDFAST_KUBERNETES_NAMESPACE: ' ' });
+  expect(status).toBe(0);
+  expect(stdout).toContain('(?:holdfast)$');
+});
+
 test('a policy file that is wrong: each field, status 2', async () => {
   const file = join(folder, 'wrong.yaml');
   writeFileSync(file, 'imagse: []\nhost: [all]\n');

@@ -55,15 +55,21 @@ export interface HoldfastConfig {
   readonly warnings: readonly ConfigProblem[];
 }
 
+/** What is set: an empty value counts as not set. */
+export function settingsIn(env: Env): Record<string, string> {
+  const set: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && value.trim() !== '') set[name] = value;
+  }
+  return set;
+}
+
 /**
  * Reads the configuration.
  * @throws ConfigError with every problem found
  */
 export function loadConfig(env: Env = process.env): HoldfastConfig {
-  const set: Record<string, string> = {};
-  for (const [name, value] of Object.entries(env)) {
-    if (value !== undefined && value.trim() !== '') set[name] = value;
-  }
+  const set = settingsIn(env);
   const problems: ConfigProblem[] = [];
   const attempt = <T>(setting: string, read: () => T): T | undefined => {
     try {
