@@ -34,11 +34,9 @@ export async function removeRegistration({ ciServers, compute }: ActivityPorts, 
 
 async function remove(ciServer: CiServer, compute: Compute, { scope, runner, onBusy, onlyOurs }: RemoveRegistrationInput): Promise<Pick<RegistrationRemoval, 'answer' | 'runnerId'>> {
   const signal = cancellationSignal();
-  const found = runner.id === undefined || onlyOurs === true ? await ciServer.find(scope, runner, signal) : undefined;
-  if (found !== undefined && onlyOurs === true) {
-    const fault = foreign(found, runner, await compute.place());
-    if (fault !== undefined) throw failure(fault, FAILURE_TYPES.notOurs, { final: true });
-  }
+  const found = runner.id === undefined || onlyOurs ? await ciServer.find(scope, runner, signal) : undefined;
+  const fault = found && onlyOurs && foreign(found, runner, await compute.place());
+  if (fault !== undefined) throw failure(fault, FAILURE_TYPES.notOurs, { final: true });
   const runnerId = runner.id ?? found?.id;
   if (runnerId === undefined) return { answer: 'unlisted' };
   try {
