@@ -22,11 +22,11 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
     return { run, job: await run.runJob(countingJob(seconds)) };
   }
 
-  /** What every runner has: its pod, untouched, and its one registration. */
+  /** What every runner has: its pod, untouched, and its one registration. Not the phase: a job may begin before the kubelet tells that the pod runs. */
   async function belongings(runs: readonly ClusterRun[]): Promise<object[]> {
     return await Promise.all(
       runs.map(async (run) => ({
-        pods: (await run.pods()).map(({ metadata, status }) => ({ uid: metadata?.uid, deletion: metadata?.deletionTimestamp, phase: status?.phase })),
+        pods: (await run.pods()).map(({ metadata }) => ({ uid: metadata?.uid, deletion: metadata?.deletionTimestamp })),
         registrations: run.registrations().map(({ id, name }) => ({ id, name })),
       })),
     );
