@@ -30,11 +30,12 @@ export interface ChaosReport {
 
 /** What waited for a fault's end is over so soon after it. @see docs/lifecycle.md, When a server is away */
 const SOON_MS = 10_000;
-/** A worker that died with a call in its hands is noticed after this long: HEARTBEAT_TIMEOUT in workflows/calls.ts. */
-const HEARTBEAT_MS = 15_000;
-/** So is one that died with a workflow's task: the SDK's own timeout of tasks that one worker has for itself. */
-const STICKY_MS = 10_000;
-const BOUND_MS = SOON_MS + HEARTBEAT_MS + STICKY_MS;
+/**
+ * A worker's death is over for what it had in its hands when Temporal has noticed: its calls after HEARTBEAT_TIMEOUT (workflows/calls.ts), and then
+ * the workflow's task, for which its own workers are preferred, after the SDK's 10 s.
+ */
+const DEATH_MS = 25_000;
+const DEATHS = new Set<FaultKind>(['worker_killed', 'workers_killed']);
 /** Longer than any of the waits on purpose: `intervals.lateCreation`, a `deregistration`'s pace. */
 const PATIENCE_MS = 240_000;
 const LOOK_EVERY_MS = 500;
@@ -130,15 +131,19 @@ class Run {
       lives ??= new Set(now.map(({ life }) => life));
       return now.filter(({ life }) => lives?.has(life));
     };
-    await this.#comes('every wait to be over', waits, BOUND_MS);
+    await this.#comes('every wait to be over', waits, Math.max(calmAt, this.#lastDeath() + DEATH_MS) + SOON_MS - observer.now());
     const overAt = observer.now();
     await this.#comes('all jobs to end', () => observer.openJobs().map(({ id, status }) => ({ what: `job ${id} is ${status}` })));
     const doneAt = observer.now();
-    await this.#comes('all to be at rest', async () => await unsettled(this.#world, this.#users), BOUND_MS);
+    await this.#comes('all to be at rest', async () => await unsettled(this.#world, this.#users), SOON_MS);
     const restAt = observer.now();
     await this.#users.drain();
     await this.#comes('nothing to be left', async () => await leftovers(this.#world));
     return { waits: overAt - calmAt, rest: restAt - doneAt, gone: observer.now() - restAt };
+  }
+
+  #lastDeath(): number {
+    return this.#world.observer.entries.findLast((entry) => entry.kind === 'fault' && entry.edge === 'begins' && DEATHS.has(entry.fault))?.at ?? 0;
   }
 
   /** Waits until nobody is in the way any more. Who still is after `soonMs`, or at last, is a violation. */

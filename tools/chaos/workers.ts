@@ -2,8 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { defined } from '../../core/defined.ts';
 import { WorkerProcess } from '../bench/processes/workerProcess.ts';
 import { freePort } from '../lab/ports.ts';
+import { compiledWorker } from './compiledWorker.ts';
 
 const CLOCK_SHIM = fileURLToPath(new URL('./clockShim.ts', import.meta.url));
 /** As a Deployment waits before it starts a container again. */
@@ -14,12 +16,14 @@ interface Slot {
   readonly url: string;
   readonly clockFile: string;
   readonly settings: Readonly<Record<string, string>>;
+  /** Another build than the sources. */
+  readonly main?: string;
   worker: WorkerProcess | undefined;
   /** A fault keeps it down. */
   down: boolean;
 }
 
-/** The workers of a run, processes as users run them: one that ends is started again, as a Deployment does, unless a fault keeps it down. */
+/** The workers of a run, processes as users run them, of two builds by turns: one that ends is started again, as a Deployment does, unless a fault keeps it down. */
 export class Workers {
   readonly #slots: readonly Slot[];
   readonly #folder: string;
@@ -38,11 +42,12 @@ export class Workers {
    */
   static async start(count: number, settings: Readonly<Record<string, string>>, folder: string, receiver: (url: string) => void): Promise<Workers> {
     const slots: Slot[] = [];
+    const main = await compiledWorker();
     for (let number = 0; number < count; number++) {
       const port = await freePort();
       const clockFile = join(folder, `clock-${number}`);
       await writeFile(clockFile, '0');
-      slots.push({ number, url: `http://127.0.0.1:${port}`, clockFile, settings: { ...settings, HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${port}` }, worker: undefined, down: false });
+      slots.push({ number, url: `http://127.0.0.1:${port}`, clockFile, settings: { ...settings, HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${port}` }, ...(number % 2 === 1 ? { main } : {}), worker: undefined, down: false });
     }
     const workers = new Workers(slots, folder, receiver);
     for (const slot of slots) workers.#spawn(slot);
@@ -101,6 +106,7 @@ export class Workers {
       env: { ...slot.settings, CHAOS_CLOCK: slot.clockFile },
       logFile: join(this.#folder, `worker-${slot.number}.log`),
       nodeFlags: [`--import=${CLOCK_SHIM}`],
+      ...defined({ main: slot.main }),
     });
     slot.worker = worker;
     this.#receive();

@@ -19,6 +19,8 @@ export interface WorkerProcessOptions {
   readonly logFile: string;
   /** Writes a V8 CPU profile into this folder when the worker ends. */
   readonly cpuProfileDir?: string;
+  /** Another build of it. @default the sources */
+  readonly main?: string;
   /** More of Node's own options. */
   readonly nodeFlags?: readonly string[];
 }
@@ -31,10 +33,10 @@ export class WorkerProcess {
   /** Settles when it has ended, however that was. */
   readonly ended: Promise<unknown>;
 
-  constructor({ env, logFile, cpuProfileDir, nodeFlags = [] }: WorkerProcessOptions) {
+  constructor({ env, logFile, cpuProfileDir, nodeFlags = [], main = MAIN }: WorkerProcessOptions) {
     const flags = [...nodeFlags, ...(cpuProfileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfileDir}`])];
     const inherited = cleanEnvironment(/^HOLDFAST_(MAX_|LOG_LEVEL)/);
-    this.#child = track(spawn(process.execPath, [...flags, MAIN], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
+    this.#child = track(spawn(process.execPath, [...flags, main], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
     this.ended = once(this.#child, 'exit');
     const log = createWriteStream(logFile, { flags: 'a' });
     const { stdout, stderr } = this.#child;
