@@ -120,6 +120,10 @@ export class SetJobs {
     this.forget(now);
   }
 
+  get queued(): number {
+    return this.#queued;
+  }
+
   /** @param elsewhere - tells runners that are not of this set: the jobs they run ask for none of its places */
   count(elsewhere: (runnerName: string) => boolean): { queued: number; assigned: number } {
     let assigned = 0;

@@ -84,10 +84,14 @@ export function decideSet(state: SetState, now: number): SetDecision {
   };
 }
 
-/** Sooner when a place is kept empty for an event that may never come. */
-function nextQueueCheckAt({ facts, bounds }: SetState, byGuard: boolean): number {
+/**
+ * Sooner when a place is kept empty for an event that may never come. A set of fixed size needs no looks to know how many it wants: only whether a job
+ * that it takes for queued still is.
+ */
+function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): number {
   const { spec, ending, queueCheckAskedAt, queueCheckFailure } = facts;
-  const never = ending !== undefined || spec.queueCheckMs === 0 || spec.scope === undefined || bounds.kind === 'fixed' || queueCheckFailure === QUEUE_CHECK_UNSUPPORTED;
+  const needless = bounds.kind === 'fixed' && jobs.queued === 0;
+  const never = ending !== undefined || spec.queueCheckMs === 0 || spec.scope === undefined || needless || queueCheckFailure === QUEUE_CHECK_UNSUPPORTED;
   if (never) return Number.POSITIVE_INFINITY;
   if (queueCheckAskedAt === undefined) return 0;
   return queueCheckAskedAt + (byGuard ? Math.min(spec.guardLookMs, spec.queueCheckMs) : spec.queueCheckMs);

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ListedRunner } from '../../../core/calls/index.ts';
 import type { JobEvent, RunnerPhase } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
+import { decideSet } from '../../../workflows/runnerSet/plan.ts';
 import { SetState, type CarriedSet } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
@@ -40,6 +41,23 @@ test('a static one takes it', () => {
   const state = busySet(false);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
   expect({ desired: state.facts.desired, runners: state.runners.all().map((runner) => runner.state) }).toEqual({ desired: 1, runners: ['idle'] });
+});
+
+test('a set of replicas looks at the queue while it takes a job for queued, whose end nobody has told it', () => {
+  const template = { organization: 'acme', ephemeral: false };
+  const state = SetState.begin(setSpec({ replicas: 1, template }), { name: 'linux', replicas: 1, template }, {}, NOW);
+  state.listed([], [], NOW);
+  expect(decideSet(state, NOW).checkQueue).toBe(false);
+  state.jobEvents([event('queued', 1)], NOW);
+  expect(decideSet(state, NOW).checkQueue).toBe(true);
+  state.queueCheckBegins(NOW);
+  state.queueChecked({ jobs: [{ id: 1, runAttempt: 1, status: 'queued', queuedAt: NOW, repository: 'acme/app', labels: [] }], complete: true }, NOW, NOW);
+  const again = NOW + state.facts.spec.queueCheckMs;
+  expect([decideSet(state, again - 1).checkQueue, decideSet(state, again).checkQueue]).toEqual([false, true]);
+  state.queueCheckBegins(again);
+  state.queueChecked({ jobs: [], complete: true }, again, again);
+  expect(state.jobs.queued).toBe(0);
+  expect(decideSet(state, again + state.facts.spec.queueCheckMs).checkQueue).toBe(false);
 });
 
 describe('what a list says of a runner is its own word', () => {
