@@ -10,12 +10,14 @@ export interface Trial {
   abandoned(): void;
 }
 
-/** An outage under way, and who is sent to look for its end. Times in ms since the epoch. */
+/** An outage under way, and who is sent to look for its end. */
 interface Outage {
+  /** For people, in ms since the epoch. */
   readonly sinceMs: number;
   /** How the last request failed. */
   reason: string;
   probes: number;
+  /** By the clock that nobody sets. */
   nextProbeMs: number;
   readonly over: PromiseWithResolvers<void>;
 }
@@ -61,10 +63,10 @@ export class CircuitBreaker {
    */
   async enter(signal?: AbortSignal): Promise<Trial> {
     signal?.throwIfAborted();
-    const deadline = this.#clock.now() + PATIENCE_MS;
+    const deadline = this.#clock.elapsed() + PATIENCE_MS;
     for (;;) {
       const outage = this.#outage;
-      const now = this.#clock.now();
+      const now = this.#clock.elapsed();
       if (outage === undefined) return this.#trial();
       if (now >= outage.nextProbeMs) return this.#probe(outage, now);
       if (now >= deadline) throw this.#turnedAway(`no answer since ${new Date(outage.sinceMs).toISOString()} (${outage.reason}); one request at a time finds out when it is back`);
@@ -85,7 +87,7 @@ export class CircuitBreaker {
       answered: unlessStale(() => this.#answered()),
       failed: (reason) => unlessStale(() => this.#failed(reason))(),
       abandoned: unlessStale(() => {
-        if (this.#outage !== undefined) this.#outage.nextProbeMs = this.#clock.now();
+        if (this.#outage !== undefined) this.#outage.nextProbeMs = this.#clock.elapsed();
       }),
     };
   }
@@ -102,8 +104,7 @@ export class CircuitBreaker {
     this.#failuresInARow += 1;
     if (this.#outage !== undefined) this.#outage.reason = reason;
     else if (this.#failuresInARow >= FAILURES_IN_A_ROW) {
-      const now = this.#clock.now();
-      this.#outage = { sinceMs: now, reason, probes: 0, nextProbeMs: now, over: Promise.withResolvers() };
+      this.#outage = { sinceMs: this.#clock.now(), reason, probes: 0, nextProbeMs: this.#clock.elapsed(), over: Promise.withResolvers() };
       this.#changes += 1;
     }
   }

@@ -59,7 +59,7 @@ export class LaneSlots implements CustomSlotSupplier<ActivitySlotInfo> {
 
   async #turn(signal: AbortSignal): Promise<void> {
     const { clock, reachable } = this.#options;
-    while (!reachable() && clock.now() < this.#nextMs) await clock.sleep(SPACING_MS, signal);
-    this.#nextMs = clock.now() + SPACING_MS;
+    while (!reachable() && clock.elapsed() < this.#nextMs) await clock.sleep(SPACING_MS, signal);
+    this.#nextMs = clock.elapsed() + SPACING_MS;
   }
 }

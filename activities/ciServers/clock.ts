@@ -3,14 +3,17 @@ import { defined } from '../../core/defined.ts';
 
 /** Time as the adapters see it; injected so that tests need not wait. */
 export interface Clock {
-  /** ms since the epoch. */
+  /** ms since the epoch, as far as this machine knows: it may be set, in either direction. */
   now(): number;
+  /** ms since some moment, by a clock that nobody sets: for how long something shall last. */
+  elapsed(): number;
   /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   async sleep(ms, signal) {
     try {
       await delay(ms, undefined, defined({ signal }));

@@ -99,7 +99,7 @@ describe('register', () => {
     github.on(`POST ${RUNNERS}/registration-token`, issue('AAA'), () => issue('BBB'));
     const { close: closeOther, server: timed } = ciServerOf(
       { type: 'pat', tokenFile, apiUrl: `${github.url}/api/v3`, webUrl: 'https://ghe.example' },
-      { clock: { now: () => now, sleep: () => Promise.reject(new Error('no sleep expected')) } },
+      { clock: { now: () => now, elapsed: () => now, sleep: () => Promise.reject(new Error('no sleep expected')) } },
     );
     try {
       const registrations = await Promise.all(Array.from({ length: 20 }, (_, i) => timed.register({ ...TOKEN, name: `r-${i}` })));

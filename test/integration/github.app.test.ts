@@ -50,7 +50,7 @@ beforeEach(async () => {
   keys = newKeys();
   writeFileSync(keyFile, keys.privateKey);
   [ahead, slept, issued] = [0, [], 0];
-  const clock: Clock = { now: () => Date.now() + ahead, sleep: (ms, signal) => (signal?.throwIfAborted(), slept.push(ms), Promise.resolve()) };
+  const clock: Clock = { now: () => Date.now() + ahead, elapsed: () => performance.now(), sleep: (ms, signal) => (signal?.throwIfAborted(), slept.push(ms), Promise.resolve()) };
   ({ server, close } = ciServerOf({ type: 'app', appId: 12, installationId: 34, privateKeyFile: keyFile, apiUrl: github.url }, { clock }));
   github.on(EXCHANGE, exchange).on(LIST, list);
 });

@@ -3,6 +3,7 @@ import type { Clock } from '../../activities/ciServers/clock.ts';
 /** A clock that stands still until it is told to go on. */
 export class ManualClock implements Clock {
   #now: number;
+  #elapsed = 0;
   readonly #sleepers = new Set<{ until: number; wake: () => void }>();
 
   constructor(start = Date.parse('2026-03-01T12:00:00Z')) {
@@ -13,11 +14,20 @@ export class ManualClock implements Clock {
     return this.#now;
   }
 
+  elapsed(): number {
+    return this.#elapsed;
+  }
+
+  /** Somebody sets the machine's time: nobody sleeps shorter or longer for that. */
+  set(byMs: number): void {
+    this.#now += byMs;
+  }
+
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
       const sleeper = {
-        until: this.#now + ms,
+        until: this.#elapsed + ms,
         wake: () => {
           this.#sleepers.delete(sleeper);
           resolve();
@@ -35,7 +45,8 @@ export class ManualClock implements Clock {
   async advance(ms: number): Promise<void> {
     await new Promise(setImmediate); // whoever is about to sleep falls asleep first
     this.#now += ms;
-    for (const sleeper of this.#sleepers) if (sleeper.until <= this.#now) sleeper.wake();
+    this.#elapsed += ms;
+    for (const sleeper of this.#sleepers) if (sleeper.until <= this.#elapsed) sleeper.wake();
     await new Promise(setImmediate);
   }
 }

@@ -45,6 +45,7 @@ export class RateLimitGate {
   /** Those who wait for a slot, the first first. */
   readonly #queue = new Set<PromiseWithResolvers<void>>();
   #inFlight = 0;
+  /** By the clock that nobody sets, as all times here: a wait is as long as the server said, whatever becomes of the machine's own time. */
   #pausedUntil = 0;
   /** Counts the waits; an answer to a request sent before the present one says nothing about it. */
   #pause = 0;
@@ -73,7 +74,7 @@ export class RateLimitGate {
       this.#refuseWhilePaused();
     }
     await this.#takeSlot(signal);
-    if (this.#clock.now() < this.#pausedUntil) {
+    if (this.#clock.elapsed() < this.#pausedUntil) {
       this.#freeSlot();
       throw this.#pausedError();
     }
@@ -94,21 +95,21 @@ export class RateLimitGate {
           this.#pausesInARow += 1;
         }
         const own = retryAfterMs ?? Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, this.#pausesInARow - 1), LONGEST_PAUSE_MS);
-        this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.now() + own);
+        this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.elapsed() + own);
         for (const waiting of this.#queue) waiting.reject(this.#pausedError());
         this.#queue.clear();
         this.#freeSlot();
-        return this.#withJitter(this.#pausedUntil - this.#clock.now());
+        return this.#withJitter(this.#pausedUntil - this.#clock.elapsed());
       },
     };
   }
 
   #refuseWhilePaused(): void {
-    if (this.#clock.now() < this.#pausedUntil) throw this.#pausedError();
+    if (this.#clock.elapsed() < this.#pausedUntil) throw this.#pausedError();
   }
 
   #pausedError(): CiServerError {
-    return this.#turnedAway(this.#pausedUntil - this.#clock.now(), 'the server told another request of this credential to wait');
+    return this.#turnedAway(this.#pausedUntil - this.#clock.elapsed(), 'the server told another request of this credential to wait');
   }
 
   #turnedAway(waitMs: number, why: string): CiServerError {
@@ -128,7 +129,7 @@ export class RateLimitGate {
     const perMinute = Math.max(1, Math.floor(budget / points));
     const turns = this.#turns.get(endpoint) ?? [];
     this.#turns.set(endpoint, turns);
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const oldest = turns.length < perMinute ? undefined : turns[0];
     const turn = Math.max(now, oldest === undefined ? now : oldest + MINUTE_MS);
     if (turn - now > this.#limits.maxLocalWaitMs) {

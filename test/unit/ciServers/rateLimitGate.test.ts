@@ -31,6 +31,15 @@ describe('when one request is told to wait', () => {
     expect(error.message).toContain('"acme"');
   });
 
+  test.each([-600_000, 600_000])('the wait is as long as the server said, although the machine’s time is set by %i ms meanwhile', async (byMs) => {
+    const { gate, clock } = gateOf();
+    expect((await gate.enter(GET, 1)).limited(5_000)).toBe(5_000);
+    clock.set(byMs);
+    expect(await refusal(gate.enter(POST, 5))).toMatchObject({ kind: 'rate_limited', retryAfterMs: 5_000 });
+    await clock.advance(5_000);
+    (await gate.enter(POST, 5)).answered();
+  });
+
   test('those waiting for a slot are turned away at once', async () => {
     const { gate } = gateOf({ maxInFlight: 1 });
     const first = await gate.enter(GET, 1);
