@@ -47,8 +47,8 @@ const FIRST_FAULT_MS = 5_000;
 const FAULTS_APART_MS = [1_000, 6_000] as const;
 const ROLLOUT_EVERY_MS = 60_000;
 const JOB_MS = [300, 12_000] as const;
-/** A fleet of so many gets one job a second, and a runner by itself every five. */
-const RUNNERS_PER_JOB_A_SECOND = 30;
+/** A fleet of so many gets one job a second, and a runner by itself every five: a quarter of what it does undisturbed, and about what is left of that. */
+const RUNNERS_PER_JOB_A_SECOND = 60;
 
 /** What will happen, and when: the same for the same options. Pure. */
 export function scheduleOf(options: ScheduleOptions): Schedule {
