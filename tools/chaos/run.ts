@@ -36,7 +36,7 @@ const SOON_MS = 10_000;
  */
 const DEATH_MS = 25_000;
 const DEATHS = new Set<FaultKind>(['worker_killed', 'workers_killed']);
-/** Longer than any of the waits on purpose: `intervals.lateCreation`, a `deregistration`'s pace. */
+/** Without any progress. Longer than any of the waits on purpose: `intervals.lateCreation`, a `deregistration`'s pace. */
 const PATIENCE_MS = 240_000;
 const LOOK_EVERY_MS = 500;
 const TEND_EVERY_MS = 1_000;
@@ -146,9 +146,10 @@ class Run {
     return this.#world.observer.entries.findLast((entry) => entry.kind === 'fault' && entry.edge === 'begins' && DEATHS.has(entry.fault))?.at ?? 0;
   }
 
-  /** Waits until nobody is in the way any more. Who still is after `soonMs`, or at last, is a violation. */
+  /** Waits until nobody is in the way any more. Who still is after `soonMs`, or when nothing has changed for long, is a violation. */
   async #comes(what: string, inTheWay: () => Promise<Obstacle[]> | Obstacle[], soonMs = PATIENCE_MS): Promise<void> {
     const startedAt = performance.now();
+    let [fewest, fewerAt] = [Number.POSITIVE_INFINITY, startedAt];
     const tooLate = (obstacles: readonly Obstacle[], ms: number): void => {
       for (const { what: message, life } of obstacles) this.#found.push({ rule: `within ${ms / 1_000} s: ${what}`, message, ...(life === undefined ? {} : { life }) });
     };
@@ -159,6 +160,7 @@ class Run {
       this.#check();
       const last = await look();
       if (last.length === 0) return;
+      if (last.length < fewest) [fewest, fewerAt] = [last.length, performance.now()];
       if (performance.now() - toldAt > TELL_EVERY_MS) {
         toldAt = performance.now();
         this.#options.progress(`waiting for ${what}: ${last.map((obstacle) => obstacle.what).join('; ').slice(0, 1_000)}`); // prettier-ignore
@@ -167,7 +169,7 @@ class Run {
         isLate = true;
         tooLate(last, soonMs);
       }
-      if (performance.now() - startedAt > PATIENCE_MS) return soonMs < PATIENCE_MS ? tooLate(last, PATIENCE_MS) : undefined;
+      if (performance.now() - fewerAt > PATIENCE_MS) return soonMs < PATIENCE_MS ? tooLate(last, PATIENCE_MS) : undefined;
     }
   }
 
