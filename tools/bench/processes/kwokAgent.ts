@@ -41,6 +41,8 @@ interface PlayedPod {
   toldAtMs?: number;
 }
 
+const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 404;
+
 class KwokAgent {
   readonly #options: KwokAgentOptions;
   readonly #api: ApiServer;
@@ -91,8 +93,8 @@ class KwokAgent {
     if (previous === undefined) this.#step('created', view, at);
     if (view.startedAt === undefined || previous?.startedAt !== undefined || view.ended) return;
     this.#step('running', view, at);
-    // What a worker deletes meanwhile plays no part any more.
-    this.#play(view).catch((error: unknown) => (this.#pods.has(view.name) ? fail(`the runner in ${view.name}: ${String(error)}`) : undefined));
+    // What a worker deletes meanwhile plays no part any more; that its pod is deleted, too, may be told later.
+    this.#play(view).catch((error: unknown) => (this.#pods.has(view.name) && !isNotFound(error) ? fail(`the runner in ${view.name}: ${String(error)}`) : undefined));
   }
 
   async #play(view: PodView): Promise<void> {
@@ -147,7 +149,7 @@ class KwokAgent {
       pod.reporting = false;
     };
     // Its container may have ended meanwhile, which the API server does not take back.
-    report().catch((error: unknown) => (isOver() ? undefined : fail(`the probes of ${view.name}: ${String(error)}`)));
+    report().catch((error: unknown) => (isOver() || isNotFound(error) ? undefined : fail(`the probes of ${view.name}: ${String(error)}`)));
   }
 
   async #patch(view: PodView, body: object): Promise<void> {
