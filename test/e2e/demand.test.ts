@@ -49,7 +49,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     const keyFile = join(env['HOLDFAST_STATE_DIR'] ?? '', 'key.pem');
     await writeFile(keyFile, keys.privateKey);
     env['HOLDFAST_CREDENTIALS'] = JSON.stringify({ default: { type: 'app', appId: 12, installationId: 34, privateKeyFile: keyFile, apiUrl: github.url } });
-    const startReceiver = (): WorkerProcess => startWorkerProcess({ ...env, HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${port}` });
+    const startReceiver = (): WorkerProcess => startWorkerProcess({ ...env, HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}` });
 
     const input: RunnerSetInput = {
       name,

@@ -1,0 +1,46 @@
+/** The webhook as a process of its own: it needs its secret and Temporal, and has neither a credential nor a cluster. */
+import { once } from 'node:events';
+import { Client } from '@temporalio/client';
+import type { NativeConnection } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { checkTemporal } from './checks/temporalCheck.ts';
+import { CoveringSets } from './demand/coveringSets.ts';
+import { EXIT_STATUS } from './exitStatus.ts';
+import { createHttpServer } from './httpServer.ts';
+import { createMetrics } from './metrics.ts';
+import { answers, complainOf, connect, listen, runService, type RunOptions } from './serviceProcess.ts';
+import { loadWebhookConfig, type WebhookConfig } from './settings/webhookConfig.ts';
+import { startWebhook } from './startWebhook.ts';
+import type { StopSignal } from './stopSignal.ts';
+import { installTemporalRuntime } from './temporalRuntime.ts';
+
+/**
+ * Receives deliveries until SIGTERM or SIGINT; those that have been received by then are still passed on.
+ * @returns the exit status, see {@link EXIT_STATUS}
+ */
+export async function runWebhookProcess(options: RunOptions = {}): Promise<number> {
+  return await runService({ name: 'webhook', load: loadWebhookConfig, serve }, options);
+}
+
+async function serve(config: WebhookConfig, logger: Logger, stop: StopSignal, onClose: (close: () => Promise<unknown>) => void): Promise<number> {
+  const metrics = createMetrics();
+  const temporalMetrics = await installTemporalRuntime(logger);
+  let connection: NativeConnection | undefined;
+  const ready = { temporal: async () => connection !== undefined && (await answers(connection)) };
+  const http = createHttpServer({ logger, registry: metrics.registry, temporalMetrics, ready });
+  onClose(async () => await http.close());
+  const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
+
+  connection = await connect(config, logger, stop.signal);
+  onClose(async () => await connection?.close());
+  complainOf(await checkTemporal(connection, config.temporal), logger);
+  const temporal = new Client({ connection, namespace: config.temporal.namespace });
+  const client = (): Client => temporal;
+  const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
+  const webhook = await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics });
+  onClose(async () => await webhook.close());
+  logger.info({ taskQueue: config.taskQueue, http: address, webhook: webhook.address }, 'webhook started');
+  if (!stop.signal.aborted) await once(stop.signal, 'abort');
+  logger.info(`received ${stop.description}: passing on what was received`);
+  return EXIT_STATUS[stop.name ?? 'SIGTERM'];
+}
