@@ -9,6 +9,7 @@ export class ConnectionLimit {
   /** Connections that wait for their client: for a request, or for the rest of one. The longest first. */
   readonly #waiting = new Set<Socket>();
   #open = 0;
+  #ending = false;
 
   constructor(server: Server, max: number) {
     server.on('connection', (socket) => {
@@ -26,7 +27,8 @@ export class ConnectionLimit {
         if (!response.writableEnded) this.#waiting.delete(socket);
       });
       response.once('close', () => {
-        if (!socket.destroyed) this.#waiting.add(socket);
+        if (this.#ending) socket.end();
+        else if (!socket.destroyed) this.#waiting.add(socket);
       });
     });
   }
@@ -36,8 +38,12 @@ export class ConnectionLimit {
     return this.#open;
   }
 
-  /** Closes every connection that waits for its client: at the end nobody else would, since Node then stops looking at its timeouts. */
-  closeWaiting(): void {
+  /**
+   * Closes every connection that waits for its client, the others as soon as they are answered: at the end nobody else would, since Node then stops looking
+   * at its timeouts.
+   */
+  end(): void {
+    this.#ending = true;
     while (this.#waiting.size > 0) this.#closeLongest();
   }
 

@@ -11,7 +11,7 @@ import { SparseLog } from '../sparseLog.ts';
 import { BodyBudget, BodyRefusedError } from './bodyBudget.ts';
 import type { CoveringSets } from './coveringSets.ts';
 import { DemandSignals } from './demandSignals.ts';
-import { findRunners, tellRunner } from './namedRunners.ts';
+import { NamedRunners, tellRunner } from './namedRunners.ts';
 import { OncePerKey } from './oncePerKey.ts';
 import { header, refusalOf, type Headers } from './refusal.ts';
 import { isSigned } from './signature.ts';
@@ -45,8 +45,6 @@ export interface WebhookOptions {
 const REMEMBERED = 10_000;
 /** Bodies that are being read, all together: two thousand deliveries of 16 KiB. */
 const BODY_BUDGET = 32 * 1024 * 1024;
-/** How long the rest of a body is read, and thrown away, after its answer: a connection that is closed at once may take the answer with it. */
-const LINGER_MS = 1_000;
 /** When to come again after a 503, in seconds (RFC 9110, 10.2.3). */
 const RETRY_AFTER_S = 10;
 
@@ -71,9 +69,6 @@ export async function registerWebhook(server: FastifyInstance, options: WebhookO
       if (!(error instanceof BodyRefusedError)) throw error;
       return await finish(reply.removeHeader('connection'), receiver.refused(error.answer, headers));
     });
-    scope.addHook('onResponse', async ({ raw }) => {
-      if (!raw.complete) setTimeout(() => raw.complete || raw.destroy(), LINGER_MS).unref();
-    });
     scope.post(WEBHOOK_PATH, { bodyLimit: BODY_LIMIT }, async (request, reply) => {
       const { headers, body } = request;
       request.body = undefined; // what waits for Temporal need not keep it
@@ -85,6 +80,7 @@ export async function registerWebhook(server: FastifyInstance, options: WebhookO
 class Receiver {
   readonly #options: WebhookOptions;
   readonly #signals: DemandSignals;
+  readonly #runners: NamedRunners;
   /**
    * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
    * another replica has passed on is not known here: the sets bear repetitions.
@@ -96,6 +92,7 @@ class Receiver {
   constructor(options: WebhookOptions) {
     this.#options = options;
     this.#signals = new DemandSignals(options.client);
+    this.#runners = new NamedRunners(options.client, options.taskQueue);
   }
 
   /** Says in the log why a delivery is refused. */
@@ -162,7 +159,7 @@ class Receiver {
   async #tell(news: JobNews, signal: AbortSignal): Promise<{ told: boolean; runBy: string | undefined }> {
     const { runner } = news;
     const client = this.#options.client();
-    const found = runner === undefined ? [] : await findRunners(client, this.#options.taskQueue, runner.name);
+    const found = runner === undefined ? [] : await this.#runners.find(runner.name);
     const runBy = found.find(({ set }) => set !== undefined)?.set;
     const told = await Promise.all([
       this.#tellSets(news, found.flatMap(({ set }) => (set === undefined ? [] : [setWorkflowId(set)])), signal),

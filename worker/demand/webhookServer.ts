@@ -6,16 +6,18 @@ import { registerWebhook, type WebhookOptions } from './webhook.ts';
 
 export interface WebhookServerOptions extends WebhookOptions {
   readonly logger: Logger;
-  /** At once. @default 1000 */
+  /** At once. @default 4000 */
   readonly maxConnections?: number;
 }
 
 /** GitHub sends a delivery in one go, and gives up on its answer after 10 s. */
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
+/** How long the rest of a body is read, and thrown away, after its answer: a connection that is closed at once may take the answer with it. */
+const LINGER_MS = 1_000;
 
 /** Makes the server; it listens when its `listen` is called. */
-export async function createWebhookServer({ maxConnections = 1_000, ...options }: WebhookServerOptions): Promise<FastifyInstance> {
+export async function createWebhookServer({ maxConnections = 4_000, ...options }: WebhookServerOptions): Promise<FastifyInstance> {
   const loggerInstance: FastifyBaseLogger = options.logger.child({ component: 'webhook' }, { level: 'warn' });
   const server = fastify({
     loggerInstance,
@@ -28,7 +30,10 @@ export async function createWebhookServer({ maxConnections = 1_000, ...options }
   // Of a request to another path no body is read, either.
   server.removeAllContentTypeParsers();
   const connections = new ConnectionLimit(server.server, maxConnections);
-  server.addHook('preClose', async () => connections.closeWaiting());
+  server.addHook('preClose', async () => connections.end());
+  server.addHook('onResponse', async ({ raw }) => {
+    if (!raw.complete) setTimeout(() => raw.complete || raw.destroy(), LINGER_MS).unref();
+  });
   await registerWebhook(server, options);
   return server;
 }

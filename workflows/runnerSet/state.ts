@@ -137,6 +137,8 @@ export class SetState {
   }
 
   #jobEvent(event: JobEvent, now: number): void {
+    // A repetition that nothing here can tell from news: the next look at the CI server can.
+    if (this.jobs.mayBeForgotten(event)) return;
     const job = this.jobs.take(event, now);
     const name = event.runnerName;
     const workflowId = name === undefined ? undefined : workflowIdOfRunner(this.facts.spec.name, name);
