@@ -6,13 +6,14 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { settings } from '../../worker/settings/settings.ts';
+import { loadWebhookConfig, webhookSettings } from '../../worker/settings/webhookConfig.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
@@ -86,6 +87,29 @@ describe('docker-compose.yml', () => {
     for (const name of names) expect(name in settings.shape || ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'].includes(name) ? name : `unknown: ${name}`).toBe(name);
     const { shutdownForceMs } = loadConfig({ HOLDFAST_GITHUB_TOKEN: 'x' });
     expect(parseDuration(worker?.stop_grace_period ?? '')).toBeGreaterThan(shutdownForceMs);
+  });
+});
+
+describe('deploy/webhook.yaml', () => {
+  interface Manifest {
+    kind: string;
+    spec: { template: { spec: { automountServiceAccountToken: boolean; containers: { command: string[]; env: { name: string }[]; ports: { name: string; containerPort: number }[] }[] } }; ports: { targetPort: string }[] };
+  }
+  const manifests = parseAllDocuments(read('deploy/webhook.yaml')).map((document) => document.toJS() as Manifest);
+  const pod = manifests.find(({ kind }) => kind === 'Deployment')?.spec.template.spec;
+  const container = pod?.containers[0];
+
+  test('has no credential, neither of the cluster nor of a CI server', () => {
+    expect(pod?.automountServiceAccountToken).toBe(false);
+    expect(container?.command).toEqual(['holdfast', 'webhook']);
+    const allowed = [...Object.keys(webhookSettings.shape), 'TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'];
+    expect(container?.env.map(({ name }) => name).filter((name) => !allowed.includes(name))).toEqual([]);
+  });
+
+  test('its ports are those of the defaults, and the Service leads to the deliveries alone', () => {
+    const { http, webhook } = loadWebhookConfig({ HOLDFAST_WEBHOOK_SECRET: 's' });
+    expect(container?.ports).toEqual([{ name: 'health', containerPort: http.port }, { name: 'deliveries', containerPort: webhook.port }]);
+    expect(manifests.find(({ kind }) => kind === 'Service')?.spec.ports).toMatchObject([{ targetPort: 'deliveries' }]);
   });
 });
 
