@@ -1,21 +1,29 @@
 /** Is every row of the tables needed? Each is taken away, and turned round, in turn: the exploration has to find something wrong with the life then. */
+import { defined } from '../../core/defined.ts';
 import { DEPTHS, explore, keyOf, SETUPS, type Limits } from './explore.ts';
 import { whyHarmless } from './harmless.ts';
 import type { Question, Tables } from './mind.ts';
 import { mutantsOf, type Mutant } from './mutants.ts';
+import { RowTests } from './rowTests.ts';
 import type { Setup } from './state.ts';
 
 export const MUTATED: readonly (keyof Tables)[] = ['unregisterTable', 'unregisterFacts', 'onlineDecision', 'verdicts', 'cancellation'];
 
 /** What became of one mutant. */
-export interface Mutation extends Omit<Mutant, 'load'> {
-  /** `same`: it decides alike in every moment that the model comes to. `missed`: otherwise, and nothing is found wrong with that. */
+export interface Mutation extends Omit<Mutant, 'load' | 'text' | 'file'> {
+  /**
+   * `caught`: by the exploration. `same`: it decides alike in every moment that the model comes to, `missed`: otherwise, and nothing is found
+   * wrong with that; a test of the table's own fails, or it is said why none does (harmless.ts).
+   */
   readonly result: 'caught' | 'same' | 'missed';
-  /** What was found wrong. */
+  /** What was found wrong, or the test that fails. */
   readonly caughtBy?: string;
-  /** Why it may be missed (harmless.ts). */
+  /** Why nothing catches it. Also said of one that is caught after all, by mistake: {@link isUnclear}. */
   readonly why?: string;
 }
+
+/** Nothing catches it and nothing says why; or it is said why, and something does. */
+export const isUnclear = ({ caughtBy, why }: Mutation): boolean => (caughtBy === undefined) === (why === undefined);
 
 /** What one kind of runner comes to with the tables as they are. */
 interface Known {
@@ -39,16 +47,21 @@ export async function* mutate(limits: Limits, tables: readonly (keyof Tables)[] 
   const setups = SETUPS.filter((setup) => limits.setups?.includes(setup) ?? true);
   const soon = setups.map((setup) => exploreKind(setup, SOON));
   const later = setups.map((setup) => exploreKind(setup, { ...limits, depth: limits.depth ?? DEPTHS[setup] })).toSorted((a, b) => a.states - b.states);
-  for (const table of tables) {
-    for (const { load, ...mutant } of mutantsOf(table)) {
-      const mutated = await load();
-      const touched = later.filter(({ questions }) => questions.some((question) => question.table === table && !answersAlike(question, mutated)));
-      let caughtBy: string | undefined;
-      for (const known of [...soon.filter(({ setup }) => touched.some((one) => one.setup === setup)), ...touched]) caughtBy ??= firstWrong(known, mutated);
-      const why = whyHarmless(mutant);
-      if (caughtBy !== undefined) yield { ...mutant, result: 'caught', caughtBy };
-      else yield { ...mutant, result: touched.length === 0 ? 'same' : 'missed', ...(why === undefined ? {} : { why }) };
+  const rowTests = new RowTests();
+  try {
+    for (const table of tables) {
+      for (const { load, text, file, ...mutant } of mutantsOf(table)) {
+        const mutated = await load();
+        const touched = later.filter(({ questions }) => questions.some((question) => question.table === table && !answersAlike(question, mutated)));
+        let caughtBy: string | undefined;
+        for (const known of [...soon.filter(({ setup }) => touched.some((one) => one.setup === setup)), ...touched]) caughtBy ??= firstWrong(known, mutated);
+        const result = caughtBy !== undefined ? 'caught' : touched.length === 0 ? 'same' : 'missed';
+        caughtBy ??= await rowTests.failing({ table, file, text });
+        yield { ...mutant, result, ...defined({ caughtBy, why: whyHarmless(mutant) }) };
+      }
     }
+  } finally {
+    rowTests.close();
   }
 }
 
