@@ -71,6 +71,14 @@ export class HoldfastPlugin implements WorkerPlugin {
     return this.#companions?.status() ?? { polling: false, watchSynced: false, activitiesInFlight: 0 };
   }
 
+  /**
+   * Has your Worker, and those beside it, go on with this connection, as after a change of certificates. What is under way may end on the
+   * one before: close that later.
+   */
+  useConnection(connection: NativeConnection): void {
+    this.#companions?.useConnection(connection);
+  }
+
   /** @throws Error when the plugin is in use already, or an activity's name is taken */
   async configureWorker(options: WorkerOptions): Promise<WorkerOptions> {
     // A plugin that is set on the connection also meets the Workers that it makes itself.

@@ -12,9 +12,9 @@ export interface CommandContext {
 }
 
 /** Opens a session for one command, and closes it. The Temporal SDK is loaded here, not before. */
-export async function withSession(command: Command, { terminal }: CommandContext, use: (session: Session) => Promise<void>): Promise<void> {
+export async function withSession(command: Command, { terminal, output }: CommandContext, use: (session: Session) => Promise<void>): Promise<void> {
   const { Session } = await import('./temporal/session.ts');
-  const session = await Session.open(command.optsWithGlobals<ConnectionFlags>(), terminal.env);
+  const session = await Session.open(command.optsWithGlobals<ConnectionFlags>(), terminal.env, { onTrouble: (message) => output.note('warning', `warning: ${message}`) });
   try {
     await use(session);
   } finally {
