@@ -2,8 +2,8 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ApplicationFailure, defaultPayloadConverter, type Payload } from '@temporalio/common';
-import { loadDataConverter } from '@temporalio/common/lib/internal-non-workflow';
+import { Client, Connection } from '@temporalio/client';
+import { ApplicationFailure, defaultPayloadConverter, type DataConverter, type LoadedDataConverter, type Payload } from '@temporalio/common';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CodecKeyFile } from '../../../worker/codec/codecKeyFile.ts';
 import { parseCodecKeys } from '../../../worker/codec/codecKeys.ts';
@@ -27,6 +27,8 @@ const codecWith = (...lines: string[]): EncryptionCodec => {
   write(...lines);
   return new EncryptionCodec(new CodecKeyFile(path));
 };
+/** As a client has it. */
+const loaded = (dataConverter: DataConverter): LoadedDataConverter => new Client({ connection: Connection.lazy(), dataConverter }).options.loadedDataConverter;
 const plain = (value: unknown): Payload => defaultPayloadConverter.toPayload(value) as Payload;
 const value = (payload: Payload | undefined): unknown => defaultPayloadConverter.fromPayload(payload as Payload);
 const metadata = (payload: Payload | undefined): Record<string, string> => Object.fromEntries(Object.entries(payload?.metadata ?? {}).map(([name, bytes]) => [name, Buffer.from(bytes).toString()]));
@@ -142,7 +144,7 @@ describe('failures', () => {
 
   test('with keys: message and stack trace are in a payload; the command reads them', async () => {
     write(OLD);
-    const converter = loadDataConverter(encryptedDataConverter({ keyFile: path }));
+    const converter = loaded(encryptedDataConverter({ keyFile: path }));
     const raw = converter.failureConverter.errorToFailure(failureOf('no node for hunter2'), converter.payloadConverter);
     const [encodedAttributes] = await (converter.payloadCodecs[0] as EncryptionCodec).encode([raw.encodedAttributes as Payload]);
     const [ofCause] = await (converter.payloadCodecs[0] as EncryptionCodec).encode([raw.cause?.encodedAttributes as Payload]);
@@ -150,12 +152,12 @@ describe('failures', () => {
     expect(JSON.stringify(sent)).not.toContain('hunter2');
     expect(await failureText(converter, sent)).toBe('no node for hunter2: no node for hunter2, because of hunter2');
     expect(await failureMessage(converter, sent ?? {})).toBe('no node for hunter2');
-    await expect(failureText(loadDataConverter(dataConverterOf(undefined)), sent)).rejects.toThrow('the key "old": set HOLDFAST_CODEC_KEY_FILE');
+    await expect(failureText(loaded(dataConverterOf(undefined)), sent)).rejects.toThrow('the key "old": set HOLDFAST_CODEC_KEY_FILE');
   });
 
   test('of the server itself, in clear: as they are', async () => {
     write(OLD);
-    const converter = loadDataConverter(encryptedDataConverter({ keyFile: path }));
+    const converter = loaded(encryptedDataConverter({ keyFile: path }));
     expect(await failureText(converter, { message: 'activity StartToClose timeout' })).toBe('activity StartToClose timeout');
   });
 });
