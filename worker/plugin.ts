@@ -6,6 +6,7 @@ import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts
 import type { SweepReport } from '../core/contract/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import { defined } from '../core/defined.ts';
+import { encrypts } from './codec/dataConverter.ts';
 import { workflowsFor, workflowsPath } from './workflowBundle.ts';
 import { Companions, isCompanion } from './companions.ts';
 import type { CiQueue } from './settings/ciQueues.ts';
@@ -85,7 +86,7 @@ export class HoldfastPlugin implements WorkerPlugin {
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     const { compute, ciServers, podLogs, timeoutPolicy, onSweep } = this.#options;
-    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, ...defined({ podLogs, timeoutPolicy, onSweep }) });
+    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, encrypted: encrypts(options.dataConverter), ...defined({ podLogs, timeoutPolicy, onSweep }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.

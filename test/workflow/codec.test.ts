@@ -1,166 +1,186 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { promisify } from 'node:util';
+import { Client, type WorkflowHandle } from '@temporalio/client';
+import { pino } from 'pino';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { failure } from '../../activities/failures.ts';
 import { RUNNER_WORKFLOW, SET_COVER_MEMO, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
-import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
+import { resolveBinary } from '../../tools/lab/resolve.ts';
+import { CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
+import { createCodecServer } from '../../worker/codec/codecServer.ts';
+import { dataConverterOf, encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
+import { EncryptionCodec } from '../../worker/codec/encryptionCodec.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { SHORT_INTERVALS, holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { readable } from '../support/secretSearch.ts';
-import { terminateAll } from '../support/terminateAll.ts';
 import { until } from '../support/until.ts';
-import { killWorkerProcesses, processSettings, startWorkerProcess, type WorkerProcess } from '../support/workerProcess.ts';
-
-const RUNNER_PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
-const TOKEN = 'ghp_simulator';
 
 await describeWithLab('what of a life lies in Temporal', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-codec-'));
   const keyFile = join(folder, 'keys');
-  let simulator: Simulator;
-  let connection: Connection;
-  /** Sees what lies there. */
-  let raw: Client;
-  let queue = '';
+  writeFileSync(keyFile, `first ${randomBytes(32).toString('base64')}\n`);
+  const ENCRYPTED = encryptedDataConverter({ keyFile });
+  const CLEAR = dataConverterOf(undefined);
+  let compute: FakeCompute;
+  let ci: FakeCiServer;
+  let world: HoldfastWorld;
 
-  beforeAll(async () => {
-    writeFileSync(keyFile, `first ${randomBytes(32).toString('base64')}\n`);
-    simulator = await startSimulator();
-    connection = await Connection.connect({ address });
-    raw = new Client({ connection });
-  });
-  afterEach(async () => {
-    simulator.clearFaults();
-    await killWorkerProcesses();
-    await terminateAll(raw, queue);
-  });
-  afterAll(async () => {
-    rmSync(folder, { recursive: true });
-    await simulator.stop();
-    await connection.close();
-  });
+  async function begin(dataConverter = ENCRYPTED): Promise<void> {
+    compute = new FakeCompute();
+    ci = new FakeCiServer();
+    world = await holdfastWorld(address, { compute, ciServers: ci }, undefined, dataConverter);
+  }
+  afterEach(async () => await world.close());
+  afterAll(() => rmSync(folder, { recursive: true }));
 
-  /** Settings of a worker on a queue of this test's own, whose runners write down the secrets that they are given. */
-  async function settings(more: Record<string, string> = {}): Promise<Record<string, string>> {
-    queue = `test-${randomUUID().slice(0, 8)}`;
-    const script = `printf '%s\\n' "$ACTIONS_RUNNER_INPUT_JITCONFIG" "$RUNNER_TOKEN" >>${given()}; exec ${process.execPath} ${RUNNER_PROGRAM}`;
-    return await processSettings({
-      TEMPORAL_ADDRESS: address,
-      HOLDFAST_TASK_QUEUE: queue,
-      HOLDFAST_GITHUB_TOKEN: TOKEN,
-      HOLDFAST_GITHUB_URL: simulator.url,
-      HOLDFAST_RUNNER_COMMAND: JSON.stringify(['bash', '-c', script]),
-      ...more,
+  const INPUT = { organization: 'acme', labels: ['marked-label'], env: { MARKED_NAME: 'marked-value' }, intervals: SHORT_INTERVALS } satisfies RunnerInput;
+  const MARKS = ['marked-label', 'MARKED_NAME', 'marked-value', 'marked-summary', 'marked-details', 'marked-memo', 'marked-reason'];
+
+  /** A life with a mark in everything that a user writes. */
+  async function start(): Promise<WorkflowHandle> {
+    return await world.client.workflow.start(RUNNER_WORKFLOW, {
+      workflowId: `runner-${randomUUID().slice(0, 8)}`,
+      taskQueue: world.taskQueue,
+      args: [INPUT],
+      staticSummary: 'marked-summary',
+      staticDetails: 'marked-details',
+      memo: { [SET_COVER_MEMO]: 'marked-memo' },
     });
   }
-  const given = (): string => join(folder, `${queue}.given`);
-  const encrypted = (): Client => new Client({ connection, dataConverter: encryptedDataConverter({ keyFile }) });
-  const cli = async (args: readonly string[], more: Record<string, string> = { HOLDFAST_CODEC_KEY_FILE: keyFile }): Promise<CliRun> =>
-    await runCli(args, { TEMPORAL_ADDRESS: address, TEMPORAL_CONFIG_FILE: '/dev/null', HOLDFAST_TASK_QUEUE: queue, ...more });
-
-  async function everything(handle: WorkflowHandle): Promise<string> {
-    return readable([await handle.fetchHistory(), (await handle.describe()).raw]);
+  /** Has its runner come online, and drains it. */
+  async function live(handle: WorkflowHandle): Promise<RunnerResult> {
+    await until('its pod', () => compute.pods.size > 0);
+    for (const pod of compute.pods.keys()) compute.start(pod);
+    await until('the runner to be idle', async () => (await handle.query<{ phase: string }>('status')).phase === 'Idle');
+    await handle.executeUpdate('drain', { args: [{ reason: 'marked-reason' }] });
+    return (await handle.result()) as RunnerResult;
+  }
+  /** As whoever may read there sees it. */
+  async function lies({ workflowId }: WorkflowHandle): Promise<string> {
+    const raw = new Client({ connection: world.client.connection }).workflow.getHandle(workflowId);
+    const description = await world.client.workflowService.describeWorkflowExecution({ namespace: 'default', execution: { workflowId } });
+    return readable([await raw.fetchHistory(), description]);
   }
   const seen = (text: string, words: readonly string[]): string[] => words.filter((word) => text.includes(word));
+  const cli = async (args: readonly string[], more: Record<string, string> = { HOLDFAST_CODEC_KEY_FILE: keyFile }): Promise<CliRun> =>
+    await runCli(args, { TEMPORAL_ADDRESS: address, HOLDFAST_TASK_QUEUE: world.taskQueue, ...more });
+  const keysOf = (name: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, `${name} ${randomBytes(32).toString('base64')}\n`);
+    return path;
+  };
 
-  /** A life with a mark in everything that a user writes, and a job. */
-  async function live(client: Client): Promise<{ handle: WorkflowHandle; result: RunnerResult; lies: string }> {
-    const workflowId = `runner-${queue}`;
-    const input: RunnerInput = { organization: 'acme', labels: [queue, 'marked-label'], env: { MARKED_NAME: 'marked-value' }, intervals: { onlineLookup: '100ms' } };
-    const handle = await client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue: queue, args: [input], staticSummary: 'marked-summary', staticDetails: 'marked-details', memo: { [SET_COVER_MEMO]: 'marked-memo' } });
-    const job = simulator.queueJob({ repo: 'acme/app', labels: [queue], command: 'echo done' });
-    const result = (await handle.result()) as RunnerResult;
-    expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1 });
-    expect(simulator.job(job.id)).toMatchObject({ conclusion: 'success' });
-    return { handle, result, lies: await everything(raw.workflow.getHandle(workflowId)) };
-  }
-  const MARKS = ['marked-label', 'MARKED_NAME', 'marked-value', 'marked-summary', 'marked-details', 'marked-memo'];
-  /** What the runner was given that nobody else may have. */
-  function secrets(): string[] {
-    const lines = readFileSync(given(), 'utf8').split('\n').filter((line) => line !== '');
-    expect(lines.length).toBeGreaterThan(0);
-    return [TOKEN, ...lines];
-  }
-
-  test('with the codec: nothing of input, result, summary, details and memo, though names and search attributes; and no secret', async () => {
-    await startWorkerProcess(await settings({ HOLDFAST_CODEC_KEY_FILE: keyFile })).started();
-    const { result, lies } = await live(encrypted());
-    expect(seen(lies, [...MARKS, result.message, ...secrets()])).toEqual([]);
+  test('with the codec: nothing of input, result, update, summary, details and memo; but names and search attributes', async () => {
+    await begin();
+    const handle = await start();
+    const result = await live(handle);
+    expect(result).toMatchObject({ outcome: 'succeeded', message: expect.stringContaining('marked-reason') });
+    const text = await lies(handle);
+    expect(seen(text, [...MARKS, result.message])).toEqual([]);
+    expect(text).toContain('"encryption-key-id":"first"');
     // As docs/security.md says.
-    expect(seen(lies, ['acme', `runner-${queue}`, result.runnerName, 'ended/', 'awaitPod'])).toEqual(['acme', `runner-${queue}`, result.runnerName, 'ended/', 'awaitPod']);
+    const names = ['acme', handle.workflowId, world.taskQueue, result.runnerName, 'awaitPod', 'ended/'];
+    expect(seen(text, names)).toEqual(names);
   });
 
-  test('without: the input, as its author is warned, and no secret', async () => {
-    await startWorkerProcess(await settings()).started();
-    const { lies } = await live(raw);
-    expect(seen(lies, [...MARKS, ...secrets()])).toEqual(MARKS);
+  test('without: all of it, and its author is warned in the details', async () => {
+    await begin(CLEAR);
+    const handle = await start();
+    await until('its details', async () => JSON.stringify(await handle.query('__temporal_workflow_metadata')).includes('Warning'), undefined);
+    const details = JSON.stringify(await handle.query('__temporal_workflow_metadata'));
+    expect(details).toContain('what is written for MARKED_NAME lies in Temporal in clear');
+    expect(details).not.toContain('marked-value');
+    await live(handle);
+    expect(seen(await lies(handle), MARKS)).toEqual(MARKS);
   });
 
-  test('a worker without the key leaves a life as it is, and says which key and setting; one that has it goes on', async () => {
-    const env = await settings();
-    const keyless = startWorkerProcess(env);
-    await keyless.started();
-    const handle = await encrypted().workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${queue}`, taskQueue: queue, args: [{ organization: 'acme', labels: [queue], intervals: { onlineLookup: '100ms' } }] });
-    const told = (): boolean => JSON.stringify(keyless.log).includes('this is encrypted with the key \\\\\\"first\\\\\\": set HOLDFAST_CODEC_KEY_FILE to the file that has it');
-    await until('the worker to say so', told, () => JSON.stringify(keyless.log));
+  test('with it nobody is warned', async () => {
+    await begin();
+    const handle = await start();
+    await until('its pod', () => compute.pods.size > 0);
+    expect(JSON.stringify(await handle.query('__temporal_workflow_metadata'))).not.toContain('Warning');
+  });
+
+  test('a life from before there were keys goes on', async () => {
+    await begin(CLEAR);
+    const handle = await start();
+    await until('its pod', () => compute.pods.size > 0);
+    await world.suspend();
+    await world.resume(undefined, ENCRYPTED);
+    expect(await live(new Client({ connection: world.client.connection, dataConverter: ENCRYPTED }).workflow.getHandle(handle.workflowId))).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  test.each([['no keys', () => CLEAR], ['other keys', () => encryptedDataConverter({ keyFile: keysOf('other') })]])('a worker with %s does nothing to a life, and says which key is missing; one that has it goes on', async (_what, another) => {
+    await begin();
+    await world.suspend();
+    const handle = await start();
+    await world.resume(undefined, another());
+    const raw = new Client({ connection: world.client.connection, dataConverter: another() }).workflow.getHandle(handle.workflowId);
+    const failed = async (): Promise<unknown> => (await raw.fetchHistory()).events?.find((event) => event.workflowTaskFailedEventAttributes);
+    await until('the task to fail', async () => (await failed()) !== undefined);
     expect((await handle.describe()).status.name).toBe('RUNNING');
-    expect(simulator.runners().filter(({ labels }) => labels.includes(queue))).toEqual([]);
-    keyless.kill('SIGTERM');
-    await keyless.ended;
-    await startWorkerProcess({ ...env, HOLDFAST_CODEC_KEY_FILE: keyFile }).started();
-    simulator.queueJob({ repo: 'acme/app', labels: [queue], command: 'echo done' });
-    expect(await handle.result()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
+    expect({ pods: compute.pods.size, calls: ci.calls }).toEqual({ pods: 0, calls: [] });
+    await world.suspend();
+    await world.resume();
+    expect(await live(handle)).toMatchObject({ outcome: 'succeeded', attempt: 1 });
   });
 
-  test('the keys are rotated while the worker runs: a life of before goes on, and what comes is encrypted with the new one', async () => {
-    const worker = startWorkerProcess(await settings({ HOLDFAST_CODEC_KEY_FILE: keyFile }));
-    await worker.started();
-    const client = encrypted();
-    const handle = await client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${queue}`, taskQueue: queue, args: [{ organization: 'acme', labels: [queue], intervals: { onlineLookup: '100ms' } }] });
-    await until('the runner to listen', () => simulator.runners().some(({ labels, status }) => labels.includes(queue) && status === 'online'));
-    writeFileSync(keyFile, `second ${randomBytes(32).toString('base64')}\n${readFileSync(keyFile, 'utf8')}`);
-    simulator.queueJob({ repo: 'acme/app', labels: [queue], command: 'echo done' });
-    expect(await handle.result()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
-    const history = await raw.workflow.getHandle(`runner-${queue}`).fetchHistory();
+  test('the keys are rotated under a life: it goes on, and what comes is encrypted with the new one', async () => {
+    const before = readFileSync(keyFile, 'utf8');
+    await begin();
+    const handle = await start();
+    await until('its pod', () => compute.pods.size > 0);
+    writeFileSync(keyFile, `second ${randomBytes(32).toString('base64')}\n${before}`);
+    expect(await live(handle)).toMatchObject({ outcome: 'succeeded' });
+    const history = await new Client({ connection: world.client.connection }).workflow.getHandle(handle.workflowId).fetchHistory();
     expect(readable(history.events?.[0])).toContain('"encryption-key-id":"first"');
     expect(readable(history.events?.at(-1))).toContain('"encryption-key-id":"second"');
   });
 
-  test('the command: why a runner waits and how it failed, with the key; without it, which key and setting are missing', async () => {
-    await startWorkerProcess(await settings({ HOLDFAST_CODEC_KEY_FILE: keyFile })).started();
-    simulator.addFault({ kind: 'status', status: 500, endpoint: 'POST *generate-jitconfig' } as never);
-    const started = await cli(['runner', 'start', '--org', 'acme', '--labels', queue, '--name', queue]);
-    expect(started).toMatchObject({ status: 0, stdout: `runner-${queue}\n` });
+  test('the command shows why a runner waits, and how it failed; without the key it says which is missing', async () => {
+    await begin();
+    world.pretences.push({
+      activity: 'provision',
+      answer: () => {
+        throw failure('no node for marked-trouble', 'SomeTrouble', { nextRetryDelayMs: 3_600_000 });
+      },
+    });
+    const waiting = await start();
     let shown: CliRun | undefined;
-    await until('the command to show why', async () => /generate-jitconfig|HTTP 500|answered 500|500/.test((shown = await cli(['runner', 'get', queue])).stdout), () => JSON.stringify(shown));
-    expect(shown?.stdout).not.toContain('Encoded failure');
-    const lies = await everything(raw.workflow.getHandle(`runner-${queue}`));
-    expect(lies).toContain('Encoded failure');
-    for (const more of [{}, { HOLDFAST_CODEC_KEY_FILE: otherKeys() }]) {
-      const { status, stderr } = await cli(['runner', 'get', queue], more as Record<string, string>);
-      expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringMatching(/encrypted with the key "(first|second)".*HOLDFAST_CODEC_KEY_FILE/) });
+    await until('the command to show why', async () => (shown = await cli(['runner', 'get', waiting.workflowId])).stdout.includes('no node for marked-trouble'), () => JSON.stringify(shown));
+    const text = await lies(waiting);
+    expect(seen(text, ['marked-trouble', 'Encoded failure'])).toEqual(['Encoded failure']);
+    for (const more of [{}, { HOLDFAST_CODEC_KEY_FILE: keysOf('other') }] as Record<string, string>[]) {
+      expect(await cli(['runner', 'get', waiting.workflowId], more)).toEqual({ status: 2, stdout: '', stderr: expect.stringMatching(/encrypted with the key "(first|second)".*HOLDFAST_CODEC_KEY_FILE/) });
     }
-    expect(await cli(['runner', 'list'], { HOLDFAST_CODEC_KEY_FILE: join(folder, 'none') })).toMatchObject({ status: 2, stderr: expect.stringContaining('error: HOLDFAST_CODEC_KEY_FILE: cannot read ') });
+
+    const refused = await world.client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${randomUUID().slice(0, 8)}`, taskQueue: world.taskQueue, args: [{ ...INPUT, onTerm: 'marked-term' as never }] });
+    await expect(refused.result()).rejects.toThrow();
+    expect(await lies(refused)).not.toContain('marked-term');
+    expect((await cli(['runner', 'get', refused.workflowId])).stdout).toMatch(/Message: +the workflow failed: .*onTerm/);
   });
 
-  function otherKeys(): string {
-    const path = join(folder, 'other');
-    appendFileSync(path, `other-${randomUUID().slice(0, 8)} ${randomBytes(32).toString('base64')}\n`);
-    return path;
-  }
-
-  test('a life that fails: its message is encrypted, and the command shows it', async () => {
-    const worker: WorkerProcess = startWorkerProcess(await settings({ HOLDFAST_CODEC_KEY_FILE: keyFile }));
-    await worker.started();
-    const workflowId = `runner-${queue}`;
-    const handle = await encrypted().workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue: queue, args: [{ organization: 'acme', labels: [queue], credential: 'marked-credential' }] });
-    await expect(handle.result()).rejects.toMatchObject({ cause: { message: expect.stringContaining('marked-credential') } });
-    expect(await everything(raw.workflow.getHandle(workflowId))).not.toContain('marked-credential');
-    expect((await cli(['runner', 'get', queue])).stdout).toMatch(/Message: +the workflow failed: .*marked-credential/);
+  test("Temporal's own command line reads it with the codec server", async () => {
+    await begin();
+    const handle = await start();
+    const server = createCodecServer({ codec: new EncryptionCodec(new CodecKeyFile(keyFile)), origins: [], tokens: () => ['sesame'], logger: pino({ level: 'silent' }) });
+    try {
+      const endpoint = await server.listen({ host: '127.0.0.1', port: 0 });
+      const temporal = await resolveBinary('temporal');
+      const show = async (...flags: string[]): Promise<string> =>
+        (await promisify(execFile)(temporal, ['workflow', 'show', '--workflow-id', handle.workflowId, '--address', address, '--output', 'json', ...flags], { env: { ...process.env, TEMPORAL_CONFIG_FILE: '/dev/null' } })).stdout;
+      expect(await show()).not.toContain('marked-value');
+      expect(await show('--codec-endpoint', endpoint, '--codec-auth', 'Bearer sesame')).toContain('marked-value');
+    } finally {
+      await server.close();
+    }
   });
 });

@@ -1,5 +1,7 @@
 /** What every command is given, and how it gets to Temporal. */
 import type { Command } from 'commander';
+import { clearTextWarnings } from '../../core/input/clearText.ts';
+import { CODEC_KEY_FILE } from '../codec/codecKeyFile.ts';
 import type { Output, Terminal } from './terminal/output.ts';
 import type { ConnectionFlags, Session } from './temporal/session.ts';
 
@@ -9,6 +11,12 @@ export interface CommandContext {
   readonly output: Output;
   /** Takes the status to exit with. */
   readonly exit: (status: number) => void;
+}
+
+/** Tells what its author may not expect of an input, values of variables that go to Temporal in clear among it. @param of - whose, where there are several */
+export function warn({ output, terminal }: CommandContext, warnings: readonly string[], input: Parameters<typeof clearTextWarnings>[0], of = ''): void {
+  const inClear = terminal.env[CODEC_KEY_FILE] ? [] : clearTextWarnings(input);
+  for (const warning of [...warnings, ...inClear]) output.note('warning', `warning: ${of === '' ? '' : `${of}: `}${warning}`);
 }
 
 /** Opens a session for one command, and closes it. The Temporal SDK is loaded here, not before. */
