@@ -166,7 +166,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     }
 
     const refused = await world.client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${randomUUID().slice(0, 8)}`, taskQueue: world.taskQueue, args: [{ ...INPUT, onTerm: 'marked-term' as never }] });
-    await expect(refused.result()).rejects.toThrow();
+    await expect(refused.result()).rejects.toThrow('Workflow execution failed');
     expect(await lies(refused)).not.toContain('marked-term');
     expect((await cli(['runner', 'get', refused.workflowId])).stdout).toMatch(/Message: +the workflow failed: .*onTerm/);
   });
