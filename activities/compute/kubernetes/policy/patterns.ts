@@ -6,7 +6,8 @@ export function patternSource(patterns: readonly string[]): string {
   return `^(?:${each.join('|')})$`;
 }
 
-/** Does one of the patterns cover the name? */
+/** Does one of the patterns cover the name? @throws TypeError when it is no text, as a pod's author may have written it */
 export function covered(patterns: readonly string[], name: string): boolean {
+  if (typeof name !== 'string') throw new TypeError('a name that is no text');
   return patterns.length > 0 && new RegExp(patternSource(patterns), 's').test(name);
 }
