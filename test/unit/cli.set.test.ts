@@ -68,6 +68,7 @@ describe('the documents of a file', () => {
     ['an empty list', '[]', [expect.stringMatching(/^f holds no set/)]],
     ['no YAML', 'a: [', ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 1 .*|^document 1: .*line 1, column 5$/)]],
     ['no YAML in the second of two', `${LINUX}---\na: "\n`, ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 2: .*line \d/)]],
+    ['lists in lists without an end', '- '.repeat(50_000), ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/nested too deeply/)]],
     ['a field twice', `${LINUX}max: 3\n`, ['f is neither YAML nor JSON: nothing was applied', 'document 1: Map keys must be unique at line 5, column 1']],
     ['an alias of nothing', 'name: *x', ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 1: Unresolved alias/)]],
     ['aliases that grow beyond measure', `a: &a [1,1,1,1,1,1,1,1,1]\n${['b', 'c', 'd', 'e', 'f', 'g'].map((key, i) => `${key}: &${key} [${Array.from({ length: 9 }, () => `*${'abcdefg'[i]}`).join(',')}]\n`).join('')}`, ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 1: Excessive alias count/)]],

@@ -21,14 +21,24 @@ const MAX_ALIASES = 10_000;
  */
 export function readSetDocuments(text: string, shown: string): SetDocument[] {
   const lines = new LineCounter();
-  // `<<: *base` is how people share one template between sets.
-  const parsed = parseAllDocuments(text, { lineCounter: lines, merge: true, version: '1.2' });
-  const documents = Array.isArray(parsed) ? parsed : [];
+  const documents = parse(text, lines, shown);
   const faults = documents.flatMap((document, index) => document.errors.map(({ message }) => ({ field: `document ${index + 1}`, message: faultIn(message) })));
   if (faults.length > 0) throw notYaml(shown, faults);
   const found = documents.flatMap((document, index) => split(document, index + 1, lines, shown));
   if (found.length === 0) throw new CliError('invalid_input', `${shown} holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"`);
   return found;
+}
+
+function parse(text: string, lineCounter: LineCounter, shown: string): Document.Parsed[] {
+  try {
+    // `<<: *base` is how people share one template between sets.
+    const parsed = parseAllDocuments(text, { lineCounter, merge: true, version: '1.2' });
+    return Array.isArray(parsed) ? parsed : [];
+  } catch (error) {
+    // The parser tells what is wrong; it throws when it can go no deeper.
+    if (error instanceof RangeError) throw notYaml(shown, [{ field: 'input', message: faultIn(error.message) }]);
+    throw error;
+  }
 }
 
 function split(document: Document.Parsed, number: number, lines: LineCounter, shown: string): SetDocument[] {
