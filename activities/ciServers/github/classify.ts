@@ -36,6 +36,9 @@ const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
  */
 const LIMIT_TEXT = /rate limit|abuse detection|temporarily blocked from content creation|submitted too quickly|too many requests/i;
 
+/** What is kept of a server's message, in characters: it goes into histories and logs. */
+const LONGEST_MESSAGE = 300;
+
 /** 422 to a DELETE: `Bad request - Runner "X" is still running a job"` or `Runner "X" is currently running a job and cannot be deleted`. */
 const BUSY_TEXT = /running a job/i;
 
@@ -132,11 +135,11 @@ function messageOf(body: unknown): string | undefined {
     const text = body.trim();
     // Of a page only the limit's words are of interest; the rest of the markup says nothing to a reader.
     if (text === '' || text.startsWith('<')) return LIMIT_TEXT.exec(text)?.[0];
-    return text.slice(0, 300);
+    return text.slice(0, LONGEST_MESSAGE);
   }
   if (typeof body !== 'object' || body === null || !('message' in body) || typeof body.message !== 'string') return undefined;
   const errors = 'errors' in body && Array.isArray(body.errors) ? body.errors.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))) : [];
-  return [body.message, ...errors].join(': ');
+  return [body.message, ...errors].join(': ').slice(0, LONGEST_MESSAGE);
 }
 
 const isHtml = ({ headers, body }: ErrorAnswer): boolean =>
