@@ -47,6 +47,12 @@ const UNUSABLE_GROUP_TEXT = /runner group|self-hosted runners? (is|are) (disable
 
 /** Classifies an answer by call, status, headers and message. @param nowMs this machine's clock, used when the answer has no date */
 export function classifyAnswer(answer: ErrorAnswer, nowMs: number): Classification {
+  const classification = meaningOf(answer, nowMs);
+  return { ...classification, reason: classification.reason.slice(0, LONGEST_MESSAGE) };
+}
+
+/** By the whole message: what is said at its end counts, too. */
+function meaningOf(answer: ErrorAnswer, nowMs: number): Classification {
   const { call, status, headers } = answer;
   const message = messageOf(answer.body);
   const reason = message ?? `status ${status} without a message`;
@@ -135,11 +141,11 @@ function messageOf(body: unknown): string | undefined {
     const text = body.trim();
     // Of a page only the limit's words are of interest; the rest of the markup says nothing to a reader.
     if (text === '' || text.startsWith('<')) return LIMIT_TEXT.exec(text)?.[0];
-    return text.slice(0, LONGEST_MESSAGE);
+    return text;
   }
   if (typeof body !== 'object' || body === null || !('message' in body) || typeof body.message !== 'string') return undefined;
   const errors = 'errors' in body && Array.isArray(body.errors) ? body.errors.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))) : [];
-  return [body.message, ...errors].join(': ').slice(0, LONGEST_MESSAGE);
+  return [body.message, ...errors].join(': ');
 }
 
 const isHtml = ({ headers, body }: ErrorAnswer): boolean =>
