@@ -62,13 +62,18 @@ describe('the documents of a file', () => {
     expect(merged?.input.template).toEqual({ organization: 'acme', image: 'i', labels: ['x'] });
   });
 
+  test.each(['- ', '[', '{"a":'])('%j without an end', (open) => {
+    const told = faults(open.repeat(20_000));
+    expect(told).toEqual(expect.arrayContaining(['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/nested too deeply/)]));
+    expect(told.filter((line) => line.includes('call stack'))).toEqual([]);
+  });
+
   test.each<[string, string, unknown[]]>([
     ['no set', '', ['f holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"']],
     ['only empty documents', '---\n---\n# none\n', [expect.stringMatching(/^f holds no set/)]],
     ['an empty list', '[]', [expect.stringMatching(/^f holds no set/)]],
     ['no YAML', 'a: [', ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 1 .*|^document 1: .*line 1, column 5$/)]],
     ['no YAML in the second of two', `${LINUX}---\na: "\n`, ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 2: .*line \d/)]],
-    ['lists in lists without an end', '- '.repeat(50_000), ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/nested too deeply/)]],
     ['a field twice', `${LINUX}max: 3\n`, ['f is neither YAML nor JSON: nothing was applied', 'document 1: Map keys must be unique at line 5, column 1']],
     ['an alias of nothing', 'name: *x', ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 1: Unresolved alias/)]],
     ['aliases that grow beyond measure', `a: &a [1,1,1,1,1,1,1,1,1]\n${['b', 'c', 'd', 'e', 'f', 'g'].map((key, i) => `${key}: &${key} [${Array.from({ length: 9 }, () => `*${'abcdefg'[i]}`).join(',')}]\n`).join('')}`, ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 1: Excessive alias count/)]],
