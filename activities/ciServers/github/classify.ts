@@ -36,6 +36,9 @@ const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
  */
 const LIMIT_TEXT = /rate limit|abuse detection|temporarily blocked from content creation|submitted too quickly|too many requests/i;
 
+/** What is kept of a server's message, in characters: it goes into histories and logs. */
+const LONGEST_MESSAGE = 300;
+
 /** 422 to a DELETE: `Bad request - Runner "X" is still running a job"` or `Runner "X" is currently running a job and cannot be deleted`. */
 const BUSY_TEXT = /running a job/i;
 
@@ -44,6 +47,12 @@ const UNUSABLE_GROUP_TEXT = /runner group|self-hosted runners? (is|are) (disable
 
 /** Classifies an answer by call, status, headers and message. @param nowMs this machine's clock, used when the answer has no date */
 export function classifyAnswer(answer: ErrorAnswer, nowMs: number): Classification {
+  const classification = meaningOf(answer, nowMs);
+  return { ...classification, reason: classification.reason.slice(0, LONGEST_MESSAGE) };
+}
+
+/** By the whole message: what is said at its end counts, too. */
+function meaningOf(answer: ErrorAnswer, nowMs: number): Classification {
   const { call, status, headers } = answer;
   const message = messageOf(answer.body);
   const reason = message ?? `status ${status} without a message`;
@@ -132,7 +141,7 @@ function messageOf(body: unknown): string | undefined {
     const text = body.trim();
     // Of a page only the limit's words are of interest; the rest of the markup says nothing to a reader.
     if (text === '' || text.startsWith('<')) return LIMIT_TEXT.exec(text)?.[0];
-    return text.slice(0, 300);
+    return text;
   }
   if (typeof body !== 'object' || body === null || !('message' in body) || typeof body.message !== 'string') return undefined;
   const errors = 'errors' in body && Array.isArray(body.errors) ? body.errors.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))) : [];
