@@ -1,9 +1,9 @@
 import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 
-/** The retry policy's own backoff (workflows/calls.ts): 1 s, doubling up to 1 m. */
+/** The retry policy's own backoff (workflows/calls.ts): 1 s, doubling up to 8 s. */
 const FIRST_BACKOFF_MS = 1_000;
-const LONGEST_BACKOFF_MS = 60_000;
+const LONGEST_BACKOFF_MS = 8_000;
 /** A try needs some time itself. */
 const MARGIN_MS = 10_000;
 

@@ -5,8 +5,11 @@ import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 import type { PodView } from '../core/domain/pod.ts';
 
-/** The pace of whatever is tried until it succeeds. */
-const RETRY = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
+/**
+ * The pace of whatever is tried until it succeeds, after a try that its worker did not live to end: another has it soon, however many died. What a
+ * try itself met with names its own pace (activities/failures.ts).
+ */
+const RETRY = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '8s' } as const;
 
 /** A worker that dies under a short activity is noticed after this long. */
 const HEARTBEAT_TIMEOUT = '15s';
