@@ -12,18 +12,18 @@ const MAIN = fileURLToPath(new URL('../../tools/fuzz/main.ts', import.meta.url))
 const unwatched: Watch = { begin: () => undefined, end: () => undefined, close: async () => undefined };
 
 /** In a process of its own, as by hand: what nobody handles is that process's alone. */
-function run(args: readonly string[]): Promise<{ status: number; stdout: string; stderr: string }> {
+function run(args: readonly string[]): Promise<{ status: number | string; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr }));
+    execFile(process.execPath, [MAIN, ...args], { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => resolve({ status: error === null ? 0 : (error.code ?? error.signal ?? 'unknown'), stdout, stderr }));
   });
 }
 
 describe('what comes from outside', () => {
   // The same cases each time: what a new seed finds is for a run of its own, not for somebody else's change.
-  test('2,000 broken inputs for each target', async () => {
-    const { status, stdout, stderr } = await run(['--cases', '2000', '--seed', '1', '--json']);
+  test('300 broken inputs for each target', async () => {
+    const { status, stdout, stderr } = await run(['--cases', '300', '--seed', '1', '--json']);
     expect(status === 0 ? '' : stderr).toBe('');
-    expect(JSON.parse(stdout)).toEqual(TARGETS.map(({ name }) => expect.objectContaining({ target: name, seed: 1, cases: 2_000 }) as unknown));
+    expect(JSON.parse(stdout)).toEqual(TARGETS.map(({ name }) => expect.objectContaining({ target: name, seed: 1, cases: 300 }) as unknown));
   }, 600_000);
 });
 

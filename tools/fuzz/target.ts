@@ -6,7 +6,7 @@ export interface FuzzTarget {
   /** For `--help`. */
   readonly summary: string;
   /** Brings up what the cases need. */
-  open(): Promise<OpenTarget<unknown>> | OpenTarget<unknown>;
+  readonly open: () => Promise<OpenTarget<unknown>> | OpenTarget<unknown>;
 }
 
 export interface OpenTarget<Input> {

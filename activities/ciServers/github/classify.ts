@@ -95,7 +95,7 @@ export function classifyFailure(error: unknown): Classification {
   if (causes.some((cause) => cause.name === 'TimeoutError')) return { kind: 'unavailable', reason: 'no answer in time' };
   const code = causes.map((cause) => cause.code).findLast((each) => typeof each === 'string');
   const last = causes.at(-1);
-  const text = last?.message || last?.name || String(error);
+  const text = (last?.message || last?.name || String(error)).slice(0, 300);
   const reason = code === undefined || text.includes(code) ? text : `${text} (${code})`;
   const tls = code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
   return { kind: 'unavailable', reason: tls ? `${reason}; if the server has a private certificate authority, name it in the credential's "caFile"` : reason };

@@ -86,7 +86,7 @@ export const gitHub = target('github', "answers of the CI server, over HTTP, to 
   const credentials = parseCredentials({ pat: { type: 'pat', tokenEnv, apiUrl }, app: { type: 'app', appId: 1, installationId: 1, privateKeyEnv, apiUrl } });
   // Nothing waits: what is told to wait comes again at once, days later.
   let now = Date.parse(TIME);
-  const clock = { now: () => now, sleep: async (ms: number) => void (now += ms) };
+  const clock = { now: () => now, elapsed: () => now, sleep: async (ms: number) => void (now += ms) };
   return {
     inputs: fc.record({ call: fc.constantFrom(...Object.keys(CALLS)), scope: fc.constantFrom(...SCOPES), isApp: fc.boolean(), answers: fc.array(answer, { minLength: 1, maxLength: 4 }) }),
     async run({ call, scope, isApp, answers: given }) {

@@ -84,8 +84,12 @@ function nodeAt(document: Document.Parsed, path: readonly (string | number)[]): 
 
 const notYaml = (shown: string, fields: readonly FieldError[]): CliError => new CliError('invalid_input', `${shown} is neither YAML nor JSON: nothing was applied`, { fields });
 
+/** The parser repeats what it stumbled over, however long that is. */
+const LONGEST_FAULT = 300;
+
 /** The parser's words, but for those of the engine that runs it. */
 function faultIn(message: string): string {
   if (message.startsWith('Maximum call stack')) return 'is nested too deeply: no set is';
-  return message.split('\n')[0]?.replace(/:$/, '') ?? '';
+  const line = message.split('\n')[0]?.replace(/:$/, '') ?? '';
+  return line.length > LONGEST_FAULT ? `${line.slice(0, LONGEST_FAULT)} …` : line;
 }
