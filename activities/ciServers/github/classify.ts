@@ -36,7 +36,7 @@ const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
  */
 const LIMIT_TEXT = /rate limit|abuse detection|temporarily blocked from content creation|submitted too quickly|too many requests/i;
 
-/** What is kept of a server's message, in characters: it goes into histories and logs. */
+/** What is kept of the message of a server, or of a request without an answer, in characters: it goes into histories and logs. */
 const LONGEST_MESSAGE = 300;
 
 /** 422 to a DELETE: `Bad request - Runner "X" is still running a job"` or `Runner "X" is currently running a job and cannot be deleted`. */
@@ -95,7 +95,7 @@ export function classifyFailure(error: unknown): Classification {
   if (causes.some((cause) => cause.name === 'TimeoutError')) return { kind: 'unavailable', reason: 'no answer in time' };
   const code = causes.map((cause) => cause.code).findLast((each) => typeof each === 'string');
   const last = causes.at(-1);
-  const text = (last?.message || last?.name || String(error)).slice(0, 300);
+  const text = (last?.message || last?.name || String(error)).slice(0, LONGEST_MESSAGE);
   const reason = code === undefined || text.includes(code) ? text : `${text} (${code})`;
   const tls = code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
   return { kind: 'unavailable', reason: tls ? `${reason}; if the server has a private certificate authority, name it in the credential's "caFile"` : reason };
