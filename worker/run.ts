@@ -1,6 +1,6 @@
 /** The worker as a process: from its settings to its exit status. */
 import { setFlagsFromString } from 'node:v8';
-import { Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { GracefulShutdownPeriodExpiredError, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { defined } from '../core/defined.ts';
@@ -16,9 +16,10 @@ import { SetStatuses } from './demand/setStatuses.ts';
 import { createMetrics } from './metrics.ts';
 import { HoldfastPlugin } from './plugin.ts';
 import { createPorts } from './createPorts.ts';
-import { answers, complainOf, connect, listen, runService, type RunOptions } from './serviceProcess.ts';
+import { answers, complainOf, connect, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
 import type { StopSignal } from './stopSignal.ts';
 import { keepSweepSchedule } from './sweepSchedule.ts';
+import type { TemporalLink } from './temporalLink.ts';
 import { installTemporalRuntime } from './temporalRuntime.ts';
 import { startWebhook } from './startWebhook.ts';
 
@@ -42,9 +43,10 @@ function tuneV8({ workflowStacks }: HoldfastConfig): void {
 
 async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, onClose: (close: () => Promise<unknown>) => void): Promise<number> {
   tuneV8(config);
+  const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
   const temporalMetrics = await installTemporalRuntime(logger);
-  let connection: NativeConnection | undefined;
+  let link: TemporalLink | undefined;
   let plugin: HoldfastPlugin | undefined;
   stop.signal.addEventListener('abort', () => {
     // Its wording is a promise: people and tests look for it.
@@ -57,29 +59,28 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
     registry: metrics.registry,
     temporalMetrics,
     ready: {
-      temporal: async () => connection !== undefined && (await answers(connection)),
+      temporal: async () => link !== undefined && (await answers(link.connection)),
       polling: () => plugin?.status().polling ?? false,
       watch: () => plugin?.status().watchSynced ?? false,
     },
   });
-  let temporal: Client | undefined;
   const client = (): Client => {
-    if (!temporal) throw new Error('not connected to Temporal yet');
-    return temporal;
+    if (!link) throw new Error('not connected to Temporal yet');
+    return link.client;
   };
   const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
   const statuses = new SetStatuses(sets, logger);
-  registerSetMetrics(metrics.registry, async () => (temporal ? await statuses.now() : []));
+  registerSetMetrics(metrics.registry, async () => (link ? await statuses.now() : []));
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
   const webhook = config.webhook && (await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics }));
   onClose(async () => await webhook?.close());
 
-  connection = await connect(config, logger, stop.signal);
-  temporal = new Client({ connection, namespace: config.temporal.namespace });
+  link = await connect(config, dataConverter, logger, stop.signal);
+  const { connection } = link;
   onClose(async () => {
     await webhook?.close(); // what it has received is passed on before the connection goes
-    await connection?.close();
+    await link?.close();
   });
   complainOf(await checkSurroundings(config, connection), logger);
   const ports = await createPorts(config, { logger, metrics });
@@ -87,15 +88,16 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   complainOf([await checkPlace(config, connection, async () => await ports.compute.place())], logger);
 
   if (config.redeliveryIntervalMs > 0) {
-    const ready = async (): Promise<boolean> => !stop.signal.aborted && connection !== undefined && (await answers(connection));
+    const ready = async (): Promise<boolean> => !stop.signal.aborted && link !== undefined && (await answers(link.connection));
     const { credentials, redeliveryIntervalMs: intervalMs } = config;
     const redelivery = startRedelivery({ credentials, ciServers: ports.ciServers, intervalMs, ready, logger, onRedelivered: metrics.redelivered });
     onClose(async () => await redelivery.stop());
   }
   plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion, onSweep: metrics.swept });
-  await keepSweeps(config, temporal, ports.compute.owned !== undefined, logger);
-  const worker = await Worker.create(workerOptions(config, connection, plugin));
+  await keepSweeps(config, link.client, ports.compute.owned !== undefined, logger);
+  const worker = await Worker.create({ ...workerOptions(config, connection, plugin), dataConverter });
   const running = worker.run();
+  link.follow((next) => plugin?.useConnection(next));
   // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.
   if (stop.signal.aborted) worker.shutdown();
   else stop.signal.addEventListener('abort', () => worker.shutdown());

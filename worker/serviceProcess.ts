@@ -1,14 +1,17 @@
 /** What the worker's process and the webhook's have in common: from settings to an exit status. */
 import type { FastifyInstance } from 'fastify';
+import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { Finding } from './checks/finding.ts';
+import { dataConverterOf } from './codec/dataConverter.ts';
 import { TemporalUnreachableError, connectTemporal } from './connect.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
 import { createLogger } from './logger.ts';
-import type { HoldfastConfig } from './settings/config.ts';
+import { oneLine, type HoldfastConfig } from './settings/config.ts';
 import { ConfigError } from './settings/configError.ts';
 import { listenForStop, type StopSignal } from './stopSignal.ts';
+import { TemporalLink } from './temporalLink.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -89,9 +92,20 @@ export async function listen(server: FastifyInstance, address: HoldfastConfig['h
 }
 
 /** @throws CannotStart */
-export async function connect(config: Pick<HoldfastConfig, 'temporal' | 'connectTimeoutMs'>, logger: Logger, signal: AbortSignal): Promise<NativeConnection> {
+export function readDataConverter({ codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'>, logger: Logger): DataConverter {
   try {
-    return await connectTemporal(config.temporal, { timeoutMs: config.connectTimeoutMs, logger, signal });
+    return dataConverterOf(codecKeyFile, (error) => logger.error(error.message));
+  } catch (error) {
+    throw new CannotStart([oneLine(error)]);
+  }
+}
+
+/** @throws CannotStart */
+export async function connect(config: Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'connectTimeoutMs'>, dataConverter: DataConverter, logger: Logger, signal: AbortSignal): Promise<TemporalLink> {
+  const { temporal, readTemporal, connectTimeoutMs: timeoutMs } = config;
+  try {
+    const connection = await connectTemporal(temporal, { timeoutMs, logger, signal });
+    return new TemporalLink({ connection, temporal, readTemporal, dataConverter, logger });
   } catch (error) {
     if (error instanceof TemporalUnreachableError) throw new CannotStart([error.message]);
     throw error;

@@ -1,16 +1,28 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
+import type { SetCover } from '../../core/contract/index.ts';
+import { CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
+import { encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
+import { EncryptionCodec } from '../../worker/codec/encryptionCodec.ts';
 import { queued, startToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
+import { readable } from '../support/secretSearch.ts';
 import { terminateAll } from '../support/terminateAll.ts';
+import { TestAuthority, TlsGate } from '../support/tlsGate.ts';
 import { until } from '../support/until.ts';
 import { deliverSigned, startWebhookProcess } from '../support/webhookProcess.ts';
 import { killWorkerProcesses } from '../support/workerProcess.ts';
 
+const COVER: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+
 await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-webhook-'));
   let client: Client;
   let taskQueue: string;
 
@@ -24,14 +36,17 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
     await killWorkerProcesses();
     await terminateAll(client, taskQueue);
   });
-  afterAll(async () => await client.connection.close());
+  afterAll(async () => {
+    rmSync(folder, { recursive: true });
+    await client.connection.close();
+  });
 
   test('several beside each other, without a credential: deliveries on one port, health and metrics on another; ended by SIGTERM', async () => {
-    const set = await startToldSet(client, taskQueue, `set-${taskQueue}`, { labels: ['linux'], scope: 'acme', scopeKind: 'organization' });
+    const set = await startToldSet(client, taskQueue, `set-${taskQueue}`, COVER);
     const [one, other] = [startWebhookProcess(address, taskQueue), startWebhookProcess(address, taskQueue)];
     const [health] = await Promise.all([one.started(), other.started()]);
     const id = randomUUID();
-    for (const { webhook } of [one, other, one]) expect(await deliverSigned(webhook(), queued(1, ['linux']), id)).toBe(202);
+    for (const process of [one, other, one]) expect(await deliverSigned(process.webhook(), queued(1, ['linux']), id)).toBe(202);
     expect(await deliverSigned(other.webhook(), queued(2, ['linux']))).toBe(202);
     expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1, 1, 2]); // a set bears what another process has told it
 
@@ -45,6 +60,42 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
       expect(process.log.filter(({ level }) => level !== 'info')).toEqual([]);
     }
   });
+
+  test('with the keys of the codec it reads what sets cover, and sends nothing in clear', async () => {
+    const keyFile = join(folder, 'keys');
+    writeFileSync(keyFile, `first ${randomBytes(32).toString('base64')}\n`);
+    const { connection } = client;
+    const set = await startToldSet(new Client({ connection, dataConverter: encryptedDataConverter({ keyFile }) }), taskQueue, `set-${taskQueue}`, COVER);
+    const [keyless, webhook] = [startWebhookProcess(address, taskQueue), startWebhookProcess(address, taskQueue, { HOLDFAST_CODEC_KEY_FILE: keyFile })];
+    await Promise.all([keyless.started(), webhook.started()]);
+    expect(await deliverSigned(keyless.webhook(), queued(1, ['linux']))).toBe(503);
+    expect(JSON.stringify(keyless.log)).toContain('HOLDFAST_CODEC_KEY_FILE');
+    expect(await deliverSigned(webhook.webhook(), queued(1, ['linux']))).toBe(202);
+    const { events } = await set.handle.fetchHistory();
+    const sent = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => signal?.input?.payloads ?? []);
+    expect(readable(sent)).not.toContain('acme/app');
+    expect(readable(await new EncryptionCodec(new CodecKeyFile(keyFile)).decode(sent))).toContain('acme/app');
+  });
+
+  test('an API key for Temporal that is rotated is used without a restart', async () => {
+    const authority = new TestAuthority(folder);
+    const gate = await TlsGate.open(address, authority);
+    const [{ crt, key }, apiKey] = [authority.issue('webhook'), join(folder, 'api-key')];
+    writeFileSync(apiKey, 'key-1');
+    const tls = { TEMPORAL_TLS_CLIENT_CERT_PATH: crt, TEMPORAL_TLS_CLIENT_KEY_PATH: key, TEMPORAL_TLS_SERVER_CA_CERT_PATH: authority.certificate };
+    const webhook = startWebhookProcess(gate.address, taskQueue, { ...tls, HOLDFAST_TEMPORAL_API_KEY_FILE: apiKey });
+    try {
+      const health = await webhook.started();
+      expect([...gate.seen.apiKeys]).toEqual(['key-1']);
+      writeFileSync(apiKey, 'key-2');
+      await until('the other API key', async () => {
+        expect((await fetch(`${health}/readyz`)).status).toBe(200);
+        return gate.seen.apiKeys.has('key-2');
+      }, () => JSON.stringify(webhook.log), 60_000);
+    } finally {
+      gate.close();
+    }
+  }, 120_000);
 
   test('it begins before Temporal is there; what it cannot have is one line and status 2', async () => {
     const waiting = startWebhookProcess('127.0.0.1:1', taskQueue, { HOLDFAST_CONNECT_TIMEOUT: '1m' });

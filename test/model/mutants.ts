@@ -7,11 +7,11 @@ import { TABLES, type Tables } from './mind.ts';
 
 /** The files, and what each is in {@link Tables}. */
 const FILES: Readonly<Record<keyof Tables, string>> = {
-  unregisterTable: '../../workflows/runner/unregisterTable.ts',
-  unregisterFacts: '../../workflows/runner/unregisterFacts.ts',
-  onlineDecision: '../../workflows/runner/onlineDecision.ts',
-  verdicts: '../../workflows/runner/verdict.ts',
-  cancellation: '../../core/domain/cancellation.ts',
+  unregisterTable: 'workflows/runner/unregisterTable.ts',
+  unregisterFacts: 'workflows/runner/unregisterFacts.ts',
+  onlineDecision: 'workflows/runner/onlineDecision.ts',
+  verdicts: 'workflows/runner/verdict.ts',
+  cancellation: 'core/domain/cancellation.ts',
 };
 
 /** What is read of a message, or only maps one word to another, is not for histories to catch: its table tests do. */
@@ -24,6 +24,10 @@ export interface Mutant {
   readonly where: string;
   readonly condition: string;
   readonly change: 'never' | 'negated';
+  /** The table's file, from the project's root. */
+  readonly file: string;
+  /** Its source with the change. */
+  readonly text: string;
   readonly load: () => Promise<Tables>;
 }
 
@@ -43,23 +47,20 @@ registerHooks({
 });
 
 export function mutantsOf(table: keyof Tables): Mutant[] {
-  const url = new URL(FILES[table], import.meta.url);
+  const url = new URL(`../../${FILES[table]}`, import.meta.url);
   const source = readFileSync(fileURLToPath(url));
   return conditionsOf(source.toString()).flatMap(({ where, start, end }) => {
     const condition = source.subarray(start, end).toString();
     const line = source.subarray(0, start).toString().split('\n').length;
-    return (['never', 'negated'] as const).map((change) => ({
-      table,
-      line,
-      where,
-      condition,
-      change,
-      load: async () => {
+    return (['never', 'negated'] as const).map((change) => {
+      const text = source.subarray(0, start).toString() + (change === 'never' ? '(false as boolean)' : `!(${condition})`) + source.subarray(end).toString();
+      const load = async (): Promise<Tables> => {
         const mutated = `${url.href}?${start}-${change}`;
-        texts.set(mutated, source.subarray(0, start).toString() + (change === 'never' ? '(false as boolean)' : `!(${condition})`) + source.subarray(end).toString());
+        texts.set(mutated, text);
         return { ...TABLES, [table]: (await import(mutated)) as unknown };
-      },
-    }));
+      };
+      return { table, line, where, condition, change, file: FILES[table], text, load };
+    });
   });
 }
 

@@ -1,20 +1,22 @@
-/** Is every row of the tables needed? Each is taken away, and turned round, in turn: the exploration has to find something wrong with the life then. */
+/** Is every row of the tables needed? Each is taken away, and turned round, in turn: the exploration, or a test of the table's own, has to find something wrong then. */
+import { defined } from '../../core/defined.ts';
 import { DEPTHS, explore, keyOf, SETUPS, type Limits } from './explore.ts';
-import { whyHarmless } from './harmless.ts';
 import type { Question, Tables } from './mind.ts';
 import { mutantsOf, type Mutant } from './mutants.ts';
+import { RowTests } from './rowTests.ts';
 import type { Setup } from './state.ts';
 
 export const MUTATED: readonly (keyof Tables)[] = ['unregisterTable', 'unregisterFacts', 'onlineDecision', 'verdicts', 'cancellation'];
 
 /** What became of one mutant. */
-export interface Mutation extends Omit<Mutant, 'load'> {
-  /** `same`: it decides alike in every moment that the model comes to. `missed`: otherwise, and nothing is found wrong with that. */
+export interface Mutation extends Omit<Mutant, 'load' | 'text' | 'file'> {
+  /**
+   * `caught`: by the exploration. `same`: it decides alike in every moment that the model comes to, `missed`: otherwise, and nothing is found
+   * wrong with that; a test of the table's own has to fail then.
+   */
   readonly result: 'caught' | 'same' | 'missed';
-  /** What was found wrong. */
+  /** What was found wrong, or the test that fails. */
   readonly caughtBy?: string;
-  /** Why it may be missed (harmless.ts). */
-  readonly why?: string;
 }
 
 /** What one kind of runner comes to with the tables as they are. */
@@ -39,16 +41,21 @@ export async function* mutate(limits: Limits, tables: readonly (keyof Tables)[] 
   const setups = SETUPS.filter((setup) => limits.setups?.includes(setup) ?? true);
   const soon = setups.map((setup) => exploreKind(setup, SOON));
   const later = setups.map((setup) => exploreKind(setup, { ...limits, depth: limits.depth ?? DEPTHS[setup] })).toSorted((a, b) => a.states - b.states);
-  for (const table of tables) {
-    for (const { load, ...mutant } of mutantsOf(table)) {
-      const mutated = await load();
-      const touched = later.filter(({ questions }) => questions.some((question) => question.table === table && !answersAlike(question, mutated)));
-      let caughtBy: string | undefined;
-      for (const known of [...soon.filter(({ setup }) => touched.some((one) => one.setup === setup)), ...touched]) caughtBy ??= firstWrong(known, mutated);
-      const why = whyHarmless(mutant);
-      if (caughtBy !== undefined) yield { ...mutant, result: 'caught', caughtBy };
-      else yield { ...mutant, result: touched.length === 0 ? 'same' : 'missed', ...(why === undefined ? {} : { why }) };
+  const rowTests = new RowTests();
+  try {
+    for (const table of tables) {
+      for (const { load, text, file, ...mutant } of mutantsOf(table)) {
+        const mutated = await load();
+        const touched = later.filter(({ questions }) => questions.some((question) => question.table === table && !answersAlike(question, mutated)));
+        let caughtBy: string | undefined;
+        for (const known of [...soon.filter(({ setup }) => touched.some((one) => one.setup === setup)), ...touched]) caughtBy ??= firstWrong(known, mutated);
+        const result = caughtBy !== undefined ? 'caught' : touched.length === 0 ? 'same' : 'missed';
+        caughtBy ??= await rowTests.failing({ table, file, text });
+        yield { ...mutant, result, ...defined({ caughtBy }) };
+      }
     }
+  } finally {
+    rowTests.close();
   }
 }
 

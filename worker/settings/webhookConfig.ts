@@ -7,13 +7,15 @@ import { unknownSettings } from './unknownSettings.ts';
 import { webhookSecrets, type WebhookEndpoint } from './webhookSecrets.ts';
 
 /** Durations in ms. */
-export interface WebhookConfig extends Pick<HoldfastConfig, 'temporal' | 'taskQueue' | 'http' | 'connectTimeoutMs' | 'log' | 'warnings'> {
+export interface WebhookConfig extends Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'codecKeyFile' | 'taskQueue' | 'http' | 'connectTimeoutMs' | 'log' | 'warnings'> {
   readonly webhook: WebhookEndpoint;
 }
 
 /** docs/configuration.md names them. */
 export const webhookSettings = settings.pick({
   HOLDFAST_TASK_QUEUE: true,
+  HOLDFAST_CODEC_KEY_FILE: true,
+  HOLDFAST_TEMPORAL_API_KEY_FILE: true,
   HOLDFAST_HTTP_ADDRESS: true,
   HOLDFAST_WEBHOOK_ADDRESS: true,
   HOLDFAST_WEBHOOK_SECRET: true,
@@ -49,6 +51,8 @@ export function loadWebhookConfig(env: Readonly<Record<string, string | undefine
   const s = parsed.data;
   return {
     temporal,
+    readTemporal: () => loadTemporalConfig(set),
+    codecKeyFile: s.HOLDFAST_CODEC_KEY_FILE,
     taskQueue: s.HOLDFAST_TASK_QUEUE,
     http: s.HOLDFAST_HTTP_ADDRESS,
     webhook: { ...s.HOLDFAST_WEBHOOK_ADDRESS, secrets },

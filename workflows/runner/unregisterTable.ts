@@ -106,7 +106,7 @@ function whenBusy(f: UnregistrationFacts): UnregistrationAction {
 function whenFailed(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return { kind: 'handOff', row: '8', why: 'CI server does not say whether the ended runner is registered' };
   if (f.stop !== undefined) return stopOrAwait(f, '5', 'CI server does not say, and the stop was accepted');
-  return f.outOfTime === 'credentialsRetry' ? ask() : { kind: 'wait', row: '10', why: 'CI server did not answer the removal: asked again', until: 'credentialsRetry' };
+  return { kind: 'wait', row: '10', why: 'CI server did not answer the removal: asked again', until: 'credentialsRetry' };
 }
 
 function whenUnanswered(f: UnregistrationFacts): UnregistrationAction {

@@ -89,7 +89,7 @@ export class SetJobs {
 
   /**
    * May this event be of a job that was over and is forgotten? Whoever has a delivery of GitHub's can send it again: it stays signed. A job that is
-   * known, or that cannot have been over so early, is none.
+   * known, or that cannot have been over so early, is none. Nothing here tells such a repetition from news: the next look at the CI server does.
    */
   mayBeForgotten(event: JobEvent): boolean {
     const key = jobKey(event);

@@ -132,13 +132,11 @@ export class SetState {
   }
 
   jobEvents(events: readonly JobEvent[], now: number): void {
-    for (const event of events) this.#jobEvent(event, now);
+    for (const event of events) if (!this.jobs.mayBeForgotten(event)) this.#jobEvent(event, now);
     this.settle(now);
   }
 
   #jobEvent(event: JobEvent, now: number): void {
-    // A repetition that nothing here can tell from news: the next look at the CI server can.
-    if (this.jobs.mayBeForgotten(event)) return;
     const job = this.jobs.take(event, now);
     const name = event.runnerName;
     const workflowId = name === undefined ? undefined : workflowIdOfRunner(this.facts.spec.name, name);

@@ -1,13 +1,26 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { ConfigError } from '../../../worker/settings/configError.ts';
 import { loadWebhookConfig } from '../../../worker/settings/webhookConfig.ts';
 
 describe("the webhook's own configuration", () => {
   test('needs nothing but the secret', () => {
-    const { temporal, webhook, ...config } = loadWebhookConfig({ HOLDFAST_WEBHOOK_SECRET: 's' });
-    expect(config).toEqual({ taskQueue: 'holdfast', http: { host: '0.0.0.0', port: 8080 }, connectTimeoutMs: 60_000, log: { level: 'info', format: 'json' }, warnings: [] });
+    const { temporal, readTemporal, webhook, ...config } = loadWebhookConfig({ HOLDFAST_WEBHOOK_SECRET: 's' });
+    expect(config).toEqual({ codecKeyFile: undefined, taskQueue: 'holdfast', http: { host: '0.0.0.0', port: 8080 }, connectTimeoutMs: 60_000, log: { level: 'info', format: 'json' }, warnings: [] });
     expect({ ...webhook, secrets: webhook.secrets() }).toEqual({ host: '0.0.0.0', port: 8081, secrets: ['s'] });
     expect(temporal.address).toBe('localhost:7233');
+    expect(readTemporal()).toEqual(temporal);
+  });
+
+  test("what Temporal demands is the worker's: its codec's keys, an API key that is read anew", () => {
+    const apiKey = join(mkdtempSync(join(tmpdir(), 'holdfast-webhook-')), 'api-key');
+    writeFileSync(apiKey, 'key-1');
+    const config = loadWebhookConfig({ HOLDFAST_WEBHOOK_SECRET: 's', HOLDFAST_CODEC_KEY_FILE: '/keys', HOLDFAST_TEMPORAL_API_KEY_FILE: apiKey });
+    writeFileSync(apiKey, 'key-2');
+    expect([config.temporal, config.readTemporal()].map(({ connectionOptions }) => connectionOptions.apiKey)).toEqual(['key-1', 'key-2']);
+    expect([config.codecKeyFile, config.warnings]).toEqual(['/keys', []]);
   });
 
   test('a credential, or anything else of the worker, has no business there', () => {

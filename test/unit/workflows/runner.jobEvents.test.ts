@@ -129,6 +129,16 @@ describe('what a runner takes itself for', () => {
     expect(decideEnding(endFacts(called, { ...unregistered, removal: 'busy' }))).toMatchObject({ kind: 'end', outcome: 'errored', cause: 'deleted_externally' });
   });
 
+  test('a runner that came online after its deadline and ran a job was not lost to that', () => {
+    const [worked, idle] = [life(true), life(true)];
+    worked.onCiEvent(starts(1));
+    const unregistered = { removedAlive: false, stoppedByUs: false };
+    for (const it of [worked, idle]) Object.assign(it, { failure: { message: 'late', cause: 'never_registered' } });
+    expect([worked, idle].map((it) => endFacts(it, unregistered).failure?.cause)).toEqual([undefined, 'never_registered']);
+    for (const it of [worked, idle]) Object.assign(it, { failure: { message: 'refused', cause: 'quota_exceeded' } });
+    expect([worked, idle].map((it) => endFacts(it, unregistered).failure?.cause)).toEqual(['quota_exceeded', 'quota_exceeded']);
+  });
+
   test('events of another runner are not its own', () => {
     const it = life(false);
     expect(play(it, [starts(1, { runnerName: 'somebody-else' })])).toEqual([false, undefined, undefined, false]);

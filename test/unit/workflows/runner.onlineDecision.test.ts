@@ -41,6 +41,7 @@ test.each<Row>([
 
 test('a registration deadline shorter than the pod’s own is kept, though nobody tells of the container’s start', () => {
   const pod = { ...unscheduled, online: false };
+  expect(decideComingUp(unscheduled, 0, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({ kind: 'wait', forMs: 5 * MINUTE });
   expect(decideComingUp(pod, 0, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({ kind: 'wait', forMs: 5_000 });
   expect(decideComingUp({ ...pod, scheduled: true, startedAt: ago(4_000) }, 5_000, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({ kind: 'wait', forMs: 1_000 });
 });

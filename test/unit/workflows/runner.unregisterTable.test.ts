@@ -89,6 +89,7 @@ describe('the decision table, row by row', () => {
     ['8: no answer is to be had, ended', { answer: 'failed', ended: true }, { kind: 'handOff', row: '8' }],
     ['10: no answer is to be had, alive', { answer: 'failed' }, { kind: 'wait', row: '10', until: 'credentialsRetry' }],
     ['10: … and some time later', { outOfTime: 'credentialsRetry' }, { kind: 'remove' }],
+    ['10: … when none is to be had again: at the same pace', { answer: 'failed', outOfTime: 'credentialsRetry' }, { kind: 'wait', row: '10', until: 'credentialsRetry' }],
     ['10 not: a stop waits for nobody', { answer: 'failed', stop: 'stop' }, { kind: 'stopPod', row: '5' }],
 
     // Rows 9, 10 and 11 are retries inside the activity that asks; until it answers, the table asks.

@@ -79,11 +79,6 @@ describe('the runner ended by itself', () => {
     ['an init container failed in an eviction: a loss', { pod: { ...initFailed, disruption: 'EvictionByEvictionAPI' }, started: false, wasOnline: false }, replace('evicted')],
     ['nothing says how', {}, end('errored', 'agent_lost')],
   ])('%s', (...row) => check(row));
-
-  test('its exit code and last words are told', () => {
-    const pod: PodView = { ...ended, exit: { code: 3, oomKilled: false, message: 'disk full' } };
-    expect(decideEnding({ ...idle, pod }).message).toBe('The runner exited with code 3. disk full');
-  });
 });
 
 describe('the runner was lost', () => {
@@ -209,6 +204,8 @@ describe('a plain command, which is its own job', () => {
     ['exit 3', { pod: exited(3) }, end('failed')],
     ['its timeout', { pod: recorded(127, 'timeout') }, end('aborted', 'run_timeout')],
     ['stopped from inside its pod, exit 0', { pod: recorded(0, 'cancelled') }, end('errored', 'agent_lost')],
+    ['… before it was seen to be up', { pod: recorded(0, 'cancelled'), wasOnline: false }, end('errored', 'agent_lost')],
+    ['lost before it was seen to be up', { pod: vanished, ownBusyAtEnd: false, sawJob: false }, end('errored', 'deleted_externally')],
     ['deleted, exit 0, bare: half-way or complete, nobody knows', { pod: exited(0, deleted) }, end('errored', 'deleted_externally')],
     ['deleted, exit 0 because it was told to go', { pod: recorded(0, 'cancelled', deleted) }, end('errored', 'deleted_externally')],
     ['deleted, exit 0 in its drain', { pod: recorded(0, undefined, deleted) }, end('succeeded')],
