@@ -13,10 +13,10 @@ import { target } from '../target.ts';
 const SECRET = 'secret';
 const DELIVERY = '72d3162e-cc78-11e3-81ab-4c9367dc0958';
 
-/** GitHub's own examples, as if they were of today: those of jobs, and one of each other event. */
-const written = JSON.stringify(createRequire(import.meta.url)('@octokit/webhooks-examples'));
-const examples = JSON.parse(written.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, new Date().toISOString())) as { name: string; examples: object[] }[];
-const jobs = examples.find(({ name }) => name === 'workflow_job')?.examples ?? [];
+/** GitHub's own examples: those of jobs, as if they were of today, and one of each other event. */
+const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as { name: string; examples: object[] }[];
+const written = JSON.stringify(examples.find(({ name }) => name === 'workflow_job')?.examples ?? []);
+const jobs = JSON.parse(written.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, new Date().toISOString())) as object[];
 const others = examples.flatMap(({ examples: [first] }) => (first === undefined ? [] : [first])).slice(0, 20);
 
 const body = fc.oneof(
