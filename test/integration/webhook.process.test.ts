@@ -23,18 +23,24 @@ const COVER: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organiza
 await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-webhook-'));
+  const keyFile = join(folder, 'keys');
+  writeFileSync(keyFile, `first ${randomBytes(32).toString('base64')}\n`);
   let client: Client;
+  /** Reads also what the keys have encrypted. */
+  let keyed: Client;
   let taskQueue: string;
 
   beforeAll(async () => {
-    client = new Client({ connection: await Connection.connect({ address }) });
+    const connection = await Connection.connect({ address });
+    client = new Client({ connection });
+    keyed = new Client({ connection, dataConverter: encryptedDataConverter({ keyFile }) });
   });
   beforeEach(() => {
     taskQueue = `test-${randomUUID().slice(0, 8)}`;
   });
   afterEach(async () => {
     await killWorkerProcesses();
-    await terminateAll(client, taskQueue);
+    await terminateAll(keyed, taskQueue);
   });
   afterAll(async () => {
     rmSync(folder, { recursive: true });
@@ -62,10 +68,7 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
   });
 
   test('with the keys of the codec it reads what sets cover, and sends nothing in clear', async () => {
-    const keyFile = join(folder, 'keys');
-    writeFileSync(keyFile, `first ${randomBytes(32).toString('base64')}\n`);
-    const { connection } = client;
-    const set = await startToldSet(new Client({ connection, dataConverter: encryptedDataConverter({ keyFile }) }), taskQueue, `set-${taskQueue}`, COVER);
+    const set = await startToldSet(keyed, taskQueue, `set-${taskQueue}`, COVER);
     const [keyless, webhook] = [startWebhookProcess(address, taskQueue), startWebhookProcess(address, taskQueue, { HOLDFAST_CODEC_KEY_FILE: keyFile })];
     await Promise.all([keyless.started(), webhook.started()]);
     expect(await deliverSigned(keyless.webhook(), queued(1, ['linux']))).toBe(503);
