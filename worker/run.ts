@@ -8,6 +8,7 @@ import { checkSurroundings } from './checks/bootCheck.ts';
 import { checkPlace } from './checks/placeCheck.ts';
 import { loadConfig, type HoldfastConfig } from './settings/config.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
+import { boundHeapGrowth } from './heapGrowth.ts';
 import { createHttpServer } from './httpServer.ts';
 import { registerSetMetrics } from './demand/setMetrics.ts';
 import { startRedelivery } from './demand/redelivery.ts';
@@ -31,12 +32,8 @@ export async function runWorkerProcess(options: RunOptions = {}): Promise<number
   return await runService({ name: 'worker', load: loadConfig, serve }, options);
 }
 
-/** The figures are those of `npm run bench -- waiting --runners 1000` and `scaleup`. */
 function tuneV8({ workflowStacks }: HoldfastConfig): void {
-  // Garbage would else pile up to several times what is alive, and the young generations of this thread and that of the workflows take
-  // 200 MiB: 443 MiB with 1,000 runners instead of 740, for 3 % more CPU time. (`--optimize-for-size` needs as little, for 30 % more.)
-  setFlagsFromString('--heap-growing-percent=30');
-  setFlagsFromString('--semi-space-growth-factor=1');
+  boundHeapGrowth();
   // The SDK takes a stack trace of every promise that a workflow makes, and keeps it as long as the promise is pending.
   if (!workflowStacks) setFlagsFromString('--stack-trace-limit=0');
 }

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { checkTemporal } from './checks/temporalCheck.ts';
 import { CoveringSets } from './demand/coveringSets.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
+import { boundHeapGrowth } from './heapGrowth.ts';
 import { createHttpServer } from './httpServer.ts';
 import { createMetrics } from './metrics.ts';
 import { answers, complainOf, connect, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
@@ -23,6 +24,7 @@ export async function runWebhookProcess(options: RunOptions = {}): Promise<numbe
 }
 
 async function serve(config: WebhookConfig, logger: Logger, stop: StopSignal, onClose: (close: () => Promise<unknown>) => void): Promise<number> {
+  boundHeapGrowth();
   const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
   const temporalMetrics = await installTemporalRuntime(logger);
