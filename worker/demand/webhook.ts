@@ -37,14 +37,14 @@ export interface WebhookOptions {
   readonly deadlineMs?: number;
   /** Deliveries on their way to Temporal at once; what is beyond is asked to come again. @default 1000 */
   readonly maxInFlight?: number;
-  /** Of all bodies that are being read, in bytes. @default 33554432 */
+  /** Of all bodies that are being read, in bytes. @default 16777216 */
   readonly bodyBudget?: number;
 }
 
 /** Deliveries. */
 const REMEMBERED = 10_000;
-/** Bodies that are being read, all together: two thousand deliveries of 16 KiB. */
-const BODY_BUDGET = 32 * 1024 * 1024;
+/** Bodies that are being read, all together: two thousand deliveries of 8 KiB, as GitHub sends them. */
+const BODY_BUDGET = 16 * 1024 * 1024;
 /** When to come again after a 503, in seconds (RFC 9110, 10.2.3). */
 const RETRY_AFTER_S = 10;
 
