@@ -15,6 +15,8 @@ const PATIENCE_MS = 5_000;
 /** Of one that waits for what does not come, by the clock. */
 const IDLE_PATIENCE_MS = 120_000;
 const LOOK_MS = 250;
+/** As the product has, which runs in the main thread: what is nested deeper fails there, and takes no longer. */
+const STACK_MB = 1;
 
 interface Job extends FuzzOptions {
   readonly targets: string;
@@ -27,7 +29,7 @@ interface Job extends FuzzOptions {
 export async function fuzzInThread({ name }: Pick<FuzzTarget, 'name'>, { targets, ...options }: ThreadOptions): Promise<TargetReport> {
   const progress = new Int32Array(new SharedArrayBuffer(8));
   const startedAt = performance.now();
-  const worker = new Worker(new URL(import.meta.url), { workerData: { ...options, targets: targets.href, target: name, progress } satisfies Job });
+  const worker = new Worker(new URL(import.meta.url), { resourceLimits: { stackSizeMb: STACK_MB }, workerData: { ...options, targets: targets.href, target: name, progress } satisfies Job });
   const ended = new AbortController();
   const report = new Promise<TargetReport | string>((resolve, reject) => {
     worker.once('message', resolve);

@@ -1,5 +1,5 @@
 /** YAML, and JSON, which is YAML, as people write it. What nobody writes is refused before it takes long to read. */
-import { isScalar, LineCounter, parseAllDocuments, visit, type Document } from 'yaml';
+import { isNode, isScalar, LineCounter, parseAllDocuments, visit, type Document } from 'yaml';
 
 /** In characters: a file of some hundred sets with their pods. The parser takes up to a second for it. */
 const LONGEST = 512 * 1024;
@@ -66,9 +66,11 @@ function faultsOf(document: Document.Parsed): [message: string, at: number][] {
     Map(_key, { items }) {
       const known = new Set<unknown>();
       for (const { key } of items) {
-        if (!isScalar(key)) continue;
-        if (known.has(key.value)) faults.push(['Map keys must be unique', key.range?.[0] ?? 0]);
-        known.add(key.value);
+        if (key === null) continue;
+        // No field has such a name; and to make a text of keys in keys in keys takes without an end.
+        if (!isScalar(key)) faults.push(['Map keys must be text', isNode(key) ? (key.range?.[0] ?? 0) : 0]);
+        else if (known.has(key.value)) faults.push(['Map keys must be unique', key.range?.[0] ?? 0]);
+        else known.add(key.value);
       }
     },
   });
