@@ -1,8 +1,8 @@
 /** YAML, and JSON, which is YAML, as people write it. What nobody writes is refused before it takes long to read. */
 import { isNode, isScalar, LineCounter, parseAllDocuments, visit, type Document } from 'yaml';
 
-/** In characters: a file of some hundred sets with their pods. The parser takes up to a second for it. */
-const LONGEST = 512 * 1024;
+/** In characters: two hundred sets with a pod each, or thousands that share one. The parser takes up to a second for it. */
+const LONGEST = 256 * 1024;
 /** Uses of one anchor, those within others multiplied: hundreds of sets may share a template, and a bomb is found out. */
 const MAX_ALIASES = 10_000;
 /** Of what is no YAML at all, the first are enough. */

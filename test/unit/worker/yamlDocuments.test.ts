@@ -22,7 +22,7 @@ test.each<[string, string, string[]]>([
   ['what several are merged into', 'a: &a {x: 1}\nb: &b {x: 2}\nc:\n  <<: *a\n  x: 3\n', ['{"a":{"x":1},"b":{"x":2},"c":{"x":3}}']],
   ['no YAML in the second of two', 'a: 1\n---\nb: "\n', [NO_YAML, '2: Missing closing "quote at line 4, column 1']],
   // A pod of claims nested without an end, 2,000 times.
-  ['one that is too long', JSON.stringify({ template: { volumeClaims: Array.from({ length: 2_000 }, () => ({ name: deep })) } }), ['is 2366 KiB long: write at most 512 KiB into one file']],
+  ['one that is too long', JSON.stringify({ template: { volumeClaims: Array.from({ length: 2_000 }, () => ({ name: deep })) } }), ['is 2366 KiB long: write at most 256 KiB into one file']],
 ])('%s', (_what, text, expected) => expect(faults(text)).toEqual(expected));
 
 test('one document where one is wanted', () => {
