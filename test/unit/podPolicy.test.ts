@@ -101,6 +101,12 @@ test.each<[string, Parameters<typeof podOf>[0]]>([
   expect(policyFaults({ spec: podOf(parts), name: POD, namespace: 'ci', claims: [] }, podPolicySchema.parse({ claims: ['*'] }), own)).toEqual([expect.stringMatching(/^pod: .* a name that is no text$/)]);
 });
 
+test('a name without an end is not repeated whole', () => {
+  const [fault = ''] = policyFaults({ spec: { ...podOf({}), imagePullSecrets: [{ name: 'x'.repeat(5_000) }] }, name: POD, namespace: 'ci', claims: [] }, podPolicySchema.parse({}), own);
+  expect(fault).toMatch(/^imagePullSecrets\[0\]: the Secret "x+ … is not allowed by "secrets"/);
+  expect(fault.length).toBeLessThan(700);
+});
+
 test('a policy that is wrong names the field and what to write', () => {
   const { error } = podPolicySchema.safeParse({ imagse: [], host: ['all'], resources: { cpu: 'much' }, hostPaths: ['/a/../b'], capabilities: ['cap_net'] });
   expect(error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)).toEqual(
