@@ -7,7 +7,7 @@ const DEEP = 300;
 const DEEPEST = 5_000;
 
 /** Values of one document: repeated and repeated again, it would fill the memory. */
-const LARGEST = 100_000;
+const LARGEST = 20_000;
 
 const nested = (depth: number): unknown => {
   let value: unknown = 'deep';
