@@ -23,7 +23,7 @@ export default {
     project('replay', 'replay'),
     labProject('temporal', 'workflow'),
     labProject('integration', 'integration'),
-    labProject('e2e', 'e2e', 'chaos'),
+    labProject('e2e', 'e2e', 'chaos', 'attacks'),
   ],
   testTimeout: 60_000,
   // Two files beside each other, however many cores there are: they share one lab, and most of what they do is wait for it.

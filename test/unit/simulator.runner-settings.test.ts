@@ -12,7 +12,7 @@ describe('with a JIT config', () => {
 
   test('it says who the runner is and where it belongs', () => {
     const settings = readSettings({ ACTIONS_RUNNER_INPUT_JITCONFIG: config }, []);
-    expect(settings).toMatchObject({ mode: 'jit', name: 'one', serverUrl: 'http://host:1', credential: registration.credential, ephemeral: true });
+    expect(settings).toMatchObject({ mode: 'registered', name: 'one', serverUrl: 'http://host:1', credential: registration.credential, ephemeral: true });
     expect(readSettings({}, ['--jitconfig', config])).toEqual(settings);
   });
 
