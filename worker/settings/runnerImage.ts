@@ -3,6 +3,9 @@
 /** Pinned: GitHub retires old versions, we choose when. deploy/images/runner.Dockerfile builds on the same. */
 export const RUNNER_IMAGE = 'ghcr.io/actions/actions-runner:2.338.0';
 
+/** The image's user `runner`: Kubernetes tells by the number only that it is not root. */
+export const RUNNER_IMAGE_USER = 1001;
+
 /** deploy/images/runner-entrypoint.sh, line by line: takes up its registration where it has one (static runners), then runs. */
 const SCRIPT = [
   'set -eu',

@@ -1,11 +1,12 @@
 /** From what was asked for to the pod that is created. Pure. */
-import type { V1Container, V1EnvVar, V1Pod, V1PodSpec } from '@kubernetes/client-node';
+import type { V1Container, V1EnvVar, V1Pod, V1PodSecurityContext, V1PodSpec } from '@kubernetes/client-node';
 import { REGISTER_CONTAINER, REGISTRATION_TOKEN_ENV, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
 import { JOB_TIMEOUT_CAP_ANNOTATION, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 import { merge } from './mergeTemplates.ts';
+import { containerSecurity, podSecurity } from './podSecurity.ts';
 import { registered } from './registerContainer.ts';
 import { attemptEnvironment, supervised, supervisionMode, type SupervisorSettings } from './supervision.ts';
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
@@ -17,6 +18,8 @@ export interface PodDefaults {
   readonly image?: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
+  /** The user that the default image runs as, by number, where that is not root: then nobody else may. */
+  readonly user?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly template?: PodTemplate;
   /** Absent: runners run bare, unless their image brings the supervisor. */
@@ -40,7 +43,7 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
   const template = merge(defaults.template ?? {}, request.template ?? {}) as PodTemplate;
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
   const containers = spec.containers ?? [];
-  const unregistered = runnerContainer(containers.find((container) => container.name === RUNNER_CONTAINER), request, defaults);
+  const unregistered = runnerContainer(containers.find((container) => container.name === RUNNER_CONTAINER), request, defaults, spec.securityContext);
   const [register] = (spec.initContainers ?? []).filter(isRegister);
   const registration = registered(unregistered, register, spec.volumes ?? [], fromSecret(secret));
   const bare = registration.runner;
@@ -66,6 +69,7 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       ...spec,
+      securityContext: podSecurity(spec.securityContext),
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
       containers: [{ ...parts.runner, name: RUNNER_CONTAINER }, ...containers.filter((container) => container.name !== RUNNER_CONTAINER)],
@@ -97,6 +101,7 @@ function runnerContainer(
   fromTemplate: Partial<V1Container> | undefined,
   request: PodRequest,
   defaults: PodDefaults,
+  ofPod: V1PodSecurityContext | undefined,
 ): Partial<V1Container> {
   const image = request.image ?? fromTemplate?.image ?? defaults.image;
   if (!image) throw new ComputeError('invalid', `No image for the runner container: set "image" in the input, or the worker's default image`);
@@ -113,6 +118,7 @@ function runnerContainer(
   return {
     ...fromTemplate,
     image,
+    securityContext: containerSecurity(fromTemplate?.securityContext, ofPod, byDefault?.user),
     ...(command ? { command: [...command] } : {}),
     ...(args ? { args: [...args] } : {}),
     ...(env.size > 0 ? { env: [...env.values()] } : {}),
