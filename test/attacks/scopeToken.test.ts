@@ -61,14 +61,16 @@ function attack(input: Partial<RunnerInput>, uid: number | '' = ''): Scenario<Cl
   };
 }
 
+/** With all that a container runtime gives to root. */
+const asRoot: Partial<RunnerInput> = { pod: { spec: { containers: [{ name: 'runner', securityContext: { allowPrivilegeEscalation: true, capabilities: { drop: [] } } }] } } };
 const asRunner: Partial<RunnerInput> = { pod: { spec: { securityContext: { runAsUser: 1001 } } } };
 
 await describeWithLab("a static runner's job that looks for the registration token", { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(
     async () => await ClusterWorld.open(lab),
     {
-      'as root': attack({}),
-      'as another user': attack({}, NOBODY),
+      'as root': attack(asRoot),
+      'as another user': attack(asRoot, NOBODY),
       "as the runner's own user, who is not root": attack(asRunner),
       'without the supervisor': attack({ supervisor: 'none' }),
     },
