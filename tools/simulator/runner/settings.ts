@@ -17,8 +17,17 @@ interface CommonSettings {
 /** For a runner that is to register itself. */
 export type TokenSettings = CommonSettings & { mode: 'token'; serverUrl: string; scope: string; name: string; token: string; labels: string[]; group?: string; ephemeral: boolean; replace: boolean };
 
+/** Of one that is registered. */
+interface Registered {
+  mode: 'registered';
+  serverUrl: string;
+  name: string;
+  credential: string;
+  ephemeral: boolean;
+}
+
 /** What the runner is told by its environment, or by what it was configured with. */
-export type RunnerSettings = TokenSettings | (CommonSettings & { mode: 'registered'; serverUrl: string; name: string; credential: string; ephemeral: boolean });
+export type RunnerSettings = TokenSettings | (CommonSettings & Registered);
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -86,8 +95,8 @@ function commonSettings(env: Env): CommonSettings {
   };
 }
 
-function registered({ runner, credentials }: { runner: JitRunnerFile; credentials: JitCredentialsFile }) {
-  return { mode: 'registered' as const, serverUrl: runner.serverUrl, name: runner.agentName, credential: credentials.data.token, ephemeral: runner.ephemeral };
+function registered({ runner, credentials }: { runner: JitRunnerFile; credentials: JitCredentialsFile }): Registered {
+  return { mode: 'registered', serverUrl: runner.serverUrl, name: runner.agentName, credential: credentials.data.token, ephemeral: runner.ephemeral };
 }
 
 const optional = <K extends string>(key: K, value: string | undefined): { [P in K]?: string } => (value ? ({ [key]: value } as { [P in K]?: string }) : {});
