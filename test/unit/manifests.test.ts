@@ -48,12 +48,14 @@ function isPeer({ ipBlock, namespaceSelector, podSelector }: V1NetworkPolicyPeer
 }
 
 function within(blocks: readonly string[], ip: string): boolean {
+  const family = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4');
   const list = new BlockList();
   for (const block of blocks) {
     const [net = '', prefix] = block.split('/');
-    list.addSubnet(net, Number(prefix), isIPv6(net) ? 'ipv6' : 'ipv4');
+    // To Node each IPv4 address is one of IPv6, too.
+    if (family(net) === family(ip)) list.addSubnet(net, Number(prefix), family(net));
   }
-  return list.check(ip, isIPv6(ip) ? 'ipv6' : 'ipv4');
+  return list.check(ip, family(ip));
 }
 
 function selects({ matchLabels = {}, matchExpressions = [], ...unknown }: V1LabelSelector, labels: Readonly<Record<string, string>>): boolean {
