@@ -4,6 +4,8 @@
  * later release with other defaults does not change it.
  */
 import { parseDeregistrationInput, type DeregistrationSpec } from '../core/input/deregistration.ts';
+import type { RunnerInput } from '../core/contract/index.ts';
+import { clearTextWarnings } from '../core/input/clearText.ts';
 import { parseRunnerInput } from '../core/input/runner.ts';
 import { placeOfLife } from '../core/domain/place.ts';
 import { defined } from '../core/defined.ts';
@@ -25,7 +27,8 @@ export async function admitRunner(ports: ActivityPorts, { input, workflowId, fir
   const faults = ports.compute.faults(spec.pod);
   if (faults.length > 0) throw invalid(faults.map((message) => ({ field: '', message })));
   const place = placeOfLife(await onCluster('which place is this?', async () => await ports.compute.place()), spec.pod.namespace);
-  return { ...spec, place, pod: { ...spec.pod, ...defined({ namespace: place.namespace }) } };
+  const inClear = ports.encrypted === true ? [] : clearTextWarnings(input as RunnerInput);
+  return { ...spec, warnings: [...spec.warnings, ...inClear], place, pod: { ...spec.pod, ...defined({ namespace: place.namespace }) } };
 }
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */

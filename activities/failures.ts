@@ -12,7 +12,7 @@ export interface RetryPace {
   readonly longestBusyRetryMs?: number;
 }
 
-/** Of a server that answers others: 1 s, doubling up to a minute. */
+/** Of a server that answers others, and of answers that name no pace: 1 s, doubling up to a minute. */
 const FIRST_UNAVAILABLE_RETRY_MS = 1_000;
 const LONGEST_UNAVAILABLE_RETRY_MS = 60_000;
 const QUOTA_RETRY_MS = 30_000;
@@ -62,10 +62,11 @@ function ciFailure(error: CiServerError, pace: RetryPace, refusalIsFinal: boolea
     credentials: pace.credentialsRetryMs,
     unavailable: error.retryAfterMs ?? unavailableRetryMs(times),
   };
+  const final = FINAL.includes(error.kind) && refusalIsFinal;
   return failure(error.message, FAILURE_TYPES[error.kind], {
-    nextRetryDelayMs: delays[error.kind],
+    nextRetryDelayMs: delays[error.kind] ?? (final ? undefined : unavailableRetryMs(times)),
     expected: EXPECTED.includes(error.kind),
-    final: FINAL.includes(error.kind) && refusalIsFinal,
+    final,
   });
 }
 

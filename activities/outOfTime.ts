@@ -1,9 +1,8 @@
 import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { RETRY_BACKOFF } from '../core/calls/index.ts';
+import { doubled } from './failures.ts';
 
-/** The retry policy's own backoff (workflows/calls.ts): 1 s, doubling up to 1 m. */
-const FIRST_BACKOFF_MS = 1_000;
-const LONGEST_BACKOFF_MS = 60_000;
 /** A try needs some time itself. */
 const MARGIN_MS = 10_000;
 
@@ -15,7 +14,7 @@ export function finalWhenOutOfTime(error: unknown): unknown {
   if (!(error instanceof ApplicationFailure) || error.nonRetryable === true) return error;
   const { attempt, scheduleToCloseTimeoutMs, scheduledTimestampMs } = activityInfo();
   if (scheduleToCloseTimeoutMs <= 0) return error;
-  const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), LONGEST_BACKOFF_MS);
+  const backoffMs = doubled(RETRY_BACKOFF.firstMs, attempt, RETRY_BACKOFF.longestMs);
   const delayMs = error.nextRetryDelay === undefined || error.nextRetryDelay === null ? backoffMs : Number(error.nextRetryDelay);
   const marginMs = Math.min(MARGIN_MS, scheduleToCloseTimeoutMs / 5);
   if (Date.now() + delayMs + marginMs < scheduledTimestampMs + scheduleToCloseTimeoutMs) return error;

@@ -217,6 +217,8 @@ export interface ActivityPorts {
   readonly podLogs?: PodLogs;
   /** Timeouts that the worker's config sets for scopes. */
   readonly timeoutPolicy?: TimeoutPolicy;
+  /** What goes to Temporal is encrypted. @default it lies there in clear, and inputs that may suffer by that are warned about */
+  readonly encrypted?: boolean;
   /** Told of every sweep, for metrics. */
   readonly onSweep?: (report: SweepReport) => void;
   /** Absent: every activity is answered when it has done its part. */

@@ -1,5 +1,6 @@
 /** What runs beside a Worker that has the plugin: an activity-only Worker for each lane (the cluster, each CI server credential), and the watcher of the pods. */
-import { Worker, type WorkerOptions } from '@temporalio/worker';
+import type { Client } from '@temporalio/client';
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { HeldBackAnswers } from '../activities/heldBackAnswers.ts';
 import { UnknownCredentialError, type CiServer, type CiServers, type Compute, type Logger } from '../activities/ports.ts';
 import { startWatcher, type Watcher } from '../activities/watcher/startWatcher.ts';
@@ -43,10 +44,12 @@ export class Companions {
   readonly #workers: Worker[] = [];
   readonly #stopping = new AbortController();
   #watcher: Watcher | undefined;
+  #connection: NativeConnection | undefined;
 
   constructor(options: CompanionsOptions) {
     this.#options = options;
     this.#lanes = lanesOf(options);
+    this.#connection = options.workerOptions.connection;
   }
 
   status(): { polling: boolean; watchSynced: boolean; activitiesInFlight: number } {
@@ -56,6 +59,12 @@ export class Companions {
       watchSynced: this.#watcher?.synced() ?? false,
       activitiesInFlight: statuses.reduce((sum, status) => sum + status.numInFlightActivities, 0),
     };
+  }
+
+  /** All Workers go on with this connection; what is under way may end on the one before. */
+  useConnection(connection: NativeConnection): void {
+    this.#connection = connection;
+    for (const worker of this.#workers) worker.connection = connection;
   }
 
   /**
@@ -85,6 +94,8 @@ export class Companions {
 
   async #runLane(lane: Lane): Promise<void> {
     const worker = await Worker.create(this.#laneWorkerOptions(lane));
+    // It may have changed meanwhile.
+    if (this.#connection) worker.connection = this.#connection;
     this.#workers.push(worker);
     const run = worker.run();
     if (this.#stopping.signal.aborted) worker.shutdown();
@@ -93,8 +104,12 @@ export class Companions {
 
   async #startWatcher(main: Worker): Promise<void> {
     const { compute, heldBackAnswers, logger, onCompletion, workerOptions } = this.#options;
-    const { client } = main;
-    if (!client) throw new Error('the Worker has no connection to Temporal');
+    const client = (): Client => {
+      // Of now: another connection brings another client.
+      if (!main.client) throw new Error('the Worker has no connection to Temporal');
+      return main.client;
+    };
+    client();
     const completer = createCompleter({ client, taskQueue: workerOptions.taskQueue });
     const starting = startWatcher({ compute, completer, heldBackAnswers, logger, ...defined({ onCompletion }) });
     const { signal } = this.#stopping;

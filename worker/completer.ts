@@ -16,24 +16,25 @@ const DESCRIBE_CONCURRENCY = 32;
 const STARTED = 2;
 
 export interface CompleterOptions {
-  readonly client: Client;
+  /** The client of now. */
+  readonly client: () => Client;
   /** Waits are looked for among the runners of this task queue only: another installation's pods are not ours to miss. */
   readonly taskQueue: string;
 }
 
 export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCompleter {
   return {
-    complete: async (workflowId, activityId, result) => await wasPending(client.activity.complete({ workflowId, activityId }, result)),
+    complete: async (workflowId, activityId, result) => await wasPending(client().activity.complete({ workflowId, activityId }, result)),
     async lookAgain(workflowId, activityId, why): Promise<void> {
       // A failure is what has the server schedule the next try; part of the plan, and not waited for.
       const again = failure(why, FAILURE_TYPES.outOfSight, { nextRetryDelayMs: 1, expected: true });
-      await wasPending(client.activity.fail({ workflowId, activityId }, again));
+      await wasPending(client().activity.fail({ workflowId, activityId }, again));
     },
-    answer: async (taskToken, result) => await wasPending(client.activity.complete(taskToken, result)),
+    answer: async (taskToken, result) => await wasPending(client().activity.complete(taskToken, result)),
 
     async signalPodState(workflowId, state, changeId = randomUUID()): Promise<void> {
       try {
-        await signalOnce(client, { workflowId, signalName: podStateSignal.name, arg: state, requestId: changeId });
+        await signalOnce(client(), { workflowId, signalName: podStateSignal.name, arg: state, requestId: changeId });
       } catch (error) {
         if (!isGrpcServiceError(error) || error.code !== NOT_FOUND) throw error;
       }
@@ -41,14 +42,14 @@ export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCo
 
     async *pendingWaits(place, except): AsyncGenerator<{ workflowId: string; activityId: string }> {
       let batch: string[] = [];
-      for await (const { workflowId } of client.workflow.list({ query: runningRunnersIn(taskQueue, place), pageSize: 1000 })) {
+      for await (const { workflowId } of client().workflow.list({ query: runningRunnersIn(taskQueue, place), pageSize: 1000 })) {
         if (except.has(workflowId)) continue;
         batch.push(workflowId);
         if (batch.length < DESCRIBE_CONCURRENCY) continue;
-        yield* await waitsOf(client, batch);
+        yield* await waitsOf(client(), batch);
         batch = [];
       }
-      yield* await waitsOf(client, batch);
+      yield* await waitsOf(client(), batch);
     },
   };
 }

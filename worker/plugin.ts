@@ -6,6 +6,7 @@ import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts
 import type { SweepReport } from '../core/contract/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import { defined } from '../core/defined.ts';
+import { encrypts } from './codec/dataConverter.ts';
 import { workflowsFor, workflowsPath } from './workflowBundle.ts';
 import { Companions, isCompanion } from './companions.ts';
 import type { CiQueue } from './settings/ciQueues.ts';
@@ -71,13 +72,21 @@ export class HoldfastPlugin implements WorkerPlugin {
     return this.#companions?.status() ?? { polling: false, watchSynced: false, activitiesInFlight: 0 };
   }
 
+  /**
+   * Has your Worker, and those beside it, go on with this connection, as after a change of certificates. What is under way may end on the
+   * one before: close that later.
+   */
+  useConnection(connection: NativeConnection): void {
+    this.#companions?.useConnection(connection);
+  }
+
   /** @throws Error when the plugin is in use already, or an activity's name is taken */
   async configureWorker(options: WorkerOptions): Promise<WorkerOptions> {
     // A plugin that is set on the connection also meets the Workers that it makes itself.
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     const { compute, ciServers, podLogs, timeoutPolicy, onSweep } = this.#options;
-    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, ...defined({ podLogs, timeoutPolicy, onSweep }) });
+    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, encrypted: encrypts(options.dataConverter), ...defined({ podLogs, timeoutPolicy, onSweep }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.

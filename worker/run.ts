@@ -1,12 +1,14 @@
 /** The worker as a process: from its settings to its exit status. */
 import { setFlagsFromString } from 'node:v8';
-import { Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import { GracefulShutdownPeriodExpiredError, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { checkSurroundings } from './checks/bootCheck.ts';
 import type { Finding } from './checks/finding.ts';
 import { checkPlace } from './checks/placeCheck.ts';
-import { loadConfig, type HoldfastConfig } from './settings/config.ts';
+import { dataConverterOf } from './codec/dataConverter.ts';
+import { loadConfig, oneLine, type HoldfastConfig } from './settings/config.ts';
 import { ConfigError } from './settings/configError.ts';
 import { TemporalUnreachableError, connectTemporal } from './connect.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
@@ -21,6 +23,7 @@ import { HoldfastPlugin } from './plugin.ts';
 import { createPorts } from './createPorts.ts';
 import { listenForStop, type StopSignal } from './stopSignal.ts';
 import { keepSweepSchedule } from './sweepSchedule.ts';
+import { TemporalLink } from './temporalLink.ts';
 import { installTemporalRuntime } from './temporalRuntime.ts';
 import { registerWebhook } from './demand/webhook.ts';
 
@@ -95,9 +98,10 @@ async function run(config: HoldfastConfig): Promise<number> {
 
 /** @param onClose - takes what is to be closed in the end, last first */
 async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, onClose: (close: () => Promise<unknown>) => void): Promise<number> {
+  const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
   const temporalMetrics = await installTemporalRuntime(logger);
-  let connection: NativeConnection | undefined;
+  let link: TemporalLink | undefined;
   let plugin: HoldfastPlugin | undefined;
   stop.signal.addEventListener('abort', () => {
     // Its wording is a promise: people and tests look for it.
@@ -110,30 +114,30 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
     registry: metrics.registry,
     temporalMetrics,
     ready: {
-      temporal: async () => connection !== undefined && (await answers(connection)),
+      temporal: async () => link !== undefined && (await answers(link.connection)),
       polling: () => plugin?.status().polling ?? false,
       watch: () => plugin?.status().watchSynced ?? false,
     },
   });
-  let temporal: Client | undefined;
   const client = (): Client => {
-    if (!temporal) throw new Error('not connected to Temporal yet');
-    return temporal;
+    if (!link) throw new Error('not connected to Temporal yet');
+    return link.client;
   };
   const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
   const statuses = new SetStatuses(sets, logger);
-  registerSetMetrics(metrics.registry, async () => (temporal ? await statuses.now() : []));
+  registerSetMetrics(metrics.registry, async () => (link ? await statuses.now() : []));
   if (config.webhookSecrets) {
     await registerWebhook(http, { client, secrets: config.webhookSecrets, taskQueue: config.taskQueue, sets, logger, onDelivery: metrics.webhook, onJob: metrics.job });
   }
   onClose(async () => await http.close());
   const address = await listen(http.listen(config.http), config);
 
-  connection = await connect(config, logger, stop.signal);
-  temporal = new Client({ connection, namespace: config.temporal.namespace });
+  const connection = await connect(config, logger, stop.signal);
+  const { temporal, readTemporal } = config;
+  link = new TemporalLink({ connection, temporal, readTemporal, dataConverter, logger });
   onClose(async () => {
     await http.close(); // what it has received is passed on before the connection goes
-    await connection?.close();
+    await link?.close();
   });
   complainOf(await checkSurroundings(config, connection), logger);
   const ports = await createPorts(config, { logger, metrics });
@@ -141,15 +145,16 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   complainOf([await checkPlace(config, connection, async () => await ports.compute.place())], logger);
 
   if (config.webhookSecrets && config.redeliveryIntervalMs > 0) {
-    const ready = async (): Promise<boolean> => !stop.signal.aborted && connection !== undefined && (await answers(connection));
+    const ready = async (): Promise<boolean> => !stop.signal.aborted && link !== undefined && (await answers(link.connection));
     const { credentials, redeliveryIntervalMs: intervalMs } = config;
     const redelivery = startRedelivery({ credentials, ciServers: ports.ciServers, intervalMs, ready, logger, onRedelivered: metrics.redelivered });
     onClose(async () => await redelivery.stop());
   }
   plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion, onSweep: metrics.swept });
-  await keepSweeps(config, temporal, ports.compute.owned !== undefined, logger);
-  const worker = await Worker.create(workerOptions(config, connection, plugin));
+  await keepSweeps(config, link.client, ports.compute.owned !== undefined, logger);
+  const worker = await Worker.create({ ...workerOptions(config, connection, plugin), dataConverter });
   const running = worker.run();
+  link.follow((next) => plugin?.useConnection(next));
   // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.
   if (stop.signal.aborted) worker.shutdown();
   else stop.signal.addEventListener('abort', () => worker.shutdown());
@@ -162,6 +167,15 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   }
   if (!stop.name) throw new Error('the worker stopped by itself');
   return EXIT_STATUS[stop.name];
+}
+
+/** @throws CannotStart */
+function readDataConverter({ codecKeyFile }: HoldfastConfig, logger: Logger): DataConverter {
+  try {
+    return dataConverterOf(codecKeyFile, (error) => logger.error(error.message));
+  } catch (error) {
+    throw new CannotStart([oneLine(error)]);
+  }
 }
 
 async function listen(listening: Promise<string>, { http }: HoldfastConfig): Promise<string> {

@@ -5,13 +5,14 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, bundleWorkflowCode, type WorkerOptions, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { FAILURE_CONVERTER_PATH } from './codec/dataConverter.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** The published package has JavaScript, and the bundle that `npm run build` made of it. */
 const COMPILED = import.meta.url.endsWith('.js');
-const PUBLISHED = join(ROOT, 'workflow-bundle.js');
+const PUBLISHED = { clear: join(ROOT, 'workflow-bundle.js'), encrypted: join(ROOT, 'workflow-bundle-encrypted.js') };
 /** In a checkout: what the bundle depends on, and where bundles are kept. */
-const SOURCES = ['core', 'workflows', 'package-lock.json', 'worker/workflowBundle.ts'];
+const SOURCES = ['core', 'workflows', 'package-lock.json', 'worker/workflowBundle.ts', 'worker/codec/failureConverter.cts'];
 const KEPT = join(ROOT, '.holdfast', 'workflow-bundles');
 const KEPT_MS = 24 * 3_600_000;
 
@@ -27,21 +28,28 @@ type BundleShaping = Pick<WorkerOptions, 'workflowsPath' | 'workflowBundle' | 'i
 export async function workflowsFor(options: BundleShaping): Promise<Pick<WorkerOptions, 'workflowsPath' | 'workflowBundle'>> {
   if (options.workflowsPath !== undefined || options.workflowBundle !== undefined) return {};
   const { interceptors, bundlerOptions, dataConverter } = options;
-  const own = (interceptors?.workflowModules?.length ?? 0) > 0 || bundlerOptions !== undefined || dataConverter?.payloadConverterPath !== undefined || dataConverter?.failureConverterPath !== undefined;
-  return own ? { workflowsPath: workflowsPath() } : { workflowBundle: { codePath: COMPILED ? PUBLISHED : await keptBundle() } };
+  const { payloadConverterPath, failureConverterPath } = dataConverter ?? {};
+  const own = (interceptors?.workflowModules?.length ?? 0) > 0 || bundlerOptions !== undefined || payloadConverterPath !== undefined || ![undefined, FAILURE_CONVERTER_PATH].includes(failureConverterPath);
+  if (own) return { workflowsPath: workflowsPath() };
+  const failures = failureConverterPath === undefined ? 'clear' : 'encrypted';
+  return { workflowBundle: { codePath: COMPILED ? PUBLISHED[failures] : await keptBundle(failures) } };
 }
+
+/** How the messages of failures leave a workflow: the one thing that a data converter changes in the bundle. */
+type Failures = keyof typeof PUBLISHED;
 
 /**
  * Bundles the workflows. Their modules are evaluated once in a worker, not for each workflow: they keep no state.
  * @param path - of the module that exports them
  */
-export async function bundleWorkflows(path = workflowsPath()): Promise<WorkflowBundleWithSourceMap> {
-  return await bundleWorkflowCode({ workflowsPath: path, preloadModules: [path], logger: new DefaultLogger('ERROR') });
+export async function bundleWorkflows(path = workflowsPath(), failures: Failures = 'clear'): Promise<WorkflowBundleWithSourceMap> {
+  const converter = failures === 'clear' ? {} : { failureConverterPath: FAILURE_CONVERTER_PATH };
+  return await bundleWorkflowCode({ workflowsPath: path, preloadModules: [path], logger: new DefaultLogger('ERROR'), ...converter });
 }
 
 /** Writes the bundle. @param path - appears when it is complete */
-export async function writeBundle(path: string): Promise<void> {
-  const { code } = await bundleWorkflows();
+export async function writeBundle(path: string, failures: Failures = 'clear'): Promise<void> {
+  const { code } = await bundleWorkflows(workflowsPath(), failures);
   await mkdir(dirname(path), { recursive: true });
   const temporary = `${path}.${process.pid}.tmp`;
   await writeFile(temporary, code);
@@ -49,10 +57,10 @@ export async function writeBundle(path: string): Promise<void> {
 }
 
 /** The bundle of the sources as they are, from an earlier start or made now. */
-async function keptBundle(): Promise<string> {
-  const path = join(KEPT, `${await fingerprint()}.js`);
+async function keptBundle(failures: Failures): Promise<string> {
+  const path = join(KEPT, `${await fingerprint()}-${failures}.js`);
   if (existsSync(path)) return path;
-  await writeBundle(path);
+  await writeBundle(path, failures);
   for (const file of await readdir(KEPT)) {
     const other = join(KEPT, file);
     if (Date.now() - (await stat(other)).mtimeMs > KEPT_MS) await rm(other, { force: true });
@@ -70,4 +78,7 @@ async function fingerprint(): Promise<string> {
 }
 
 // Started as a program by `npm run build`.
-if (COMPILED && process.argv[1] === fileURLToPath(import.meta.url)) await writeBundle(PUBLISHED);
+if (COMPILED && process.argv[1] === fileURLToPath(import.meta.url)) {
+  await writeBundle(PUBLISHED.clear, 'clear');
+  await writeBundle(PUBLISHED.encrypted, 'encrypted');
+}

@@ -1,12 +1,15 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
 import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, CancelledFailure, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
-import type { HoldfastActivities, Placed, PodDeletion, TearDownInput } from '../core/calls/index.ts';
+import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, type TearDownInput } from '../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 import type { PodView } from '../core/domain/pod.ts';
 
-/** The pace of whatever is tried until it succeeds. */
-const RETRY = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' } as const;
+/**
+ * The pace of whatever is tried until it succeeds, after a try that its worker did not live to end: another has it soon, however many died. What a
+ * try itself met with names its own pace (activities/failures.ts).
+ */
+const RETRY = { initialInterval: RETRY_BACKOFF.firstMs, backoffCoefficient: 2, maximumInterval: RETRY_BACKOFF.longestMs } as const;
 
 /** A worker that dies under a short activity is noticed after this long. */
 const HEARTBEAT_TIMEOUT = '15s';

@@ -4,6 +4,7 @@ import type { SetActivities } from './runnerSet.ts';
 import type { SweepActivities } from './sweep.ts';
 
 export * from './failureTypes.ts';
+export * from './retryBackoff.ts';
 export * from './runner.ts';
 export * from './runnerSet.ts';
 export * from './sweep.ts';

@@ -127,6 +127,11 @@ describe('a GitHub App', () => {
     expect(error.message).toContain('access_tokens');
   });
 
+  test.each(['elsewhere', 'http://', ''])('a next page of failed deliveries at %j, which is no address, is none', async (next) => {
+    github.on('GET /app/hook/deliveries', { status: 200, headers: { link: `<${next}>; rel="next"` }, body: [] });
+    expect(await server.redeliverFailed?.({ maxRedeliveries: 1 })).toEqual({ redelivered: 0, left: 0 });
+  });
+
   test('a file that holds no key', async () => {
     writeFileSync(keyFile, '-----BEGIN RSA PRIVATE KEY-----\nrubbish\n-----END RSA PRIVATE KEY-----');
     const error = await ciServerError(find());

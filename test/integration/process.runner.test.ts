@@ -132,8 +132,8 @@ describe('deletion', () => {
     const ends = (pod: PodView): number => watch.of(pod).filter((event) => event.pod.gone).length;
     await untilSeen('the watch has told all ends', async () => pods.filter((pod) => watch.of(pod).length > 0 && ends(pod) === 0), (left) => left.length === 0);
     await watch.stop();
-    const seen = pods.filter((pod) => watch.of(pod).length > 0);
-    expect(seen.length).toBeGreaterThan(0);
-    expect(seen.map(ends)).toEqual(seen.map(() => 1));
+    expect(pods.some((pod) => ends(pod) === 1)).toBe(true);
+    // One that it saw only now may end after it was stopped.
+    expect(pods.filter((pod) => ends(pod) > 1)).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
   beforeAll(async () => {
     connection = await NativeConnection.connect({ address: lab.temporal?.address ?? '' });
     client = new Client({ connection: await Connection.connect({ address: lab.temporal?.address ?? '' }) });
-    completer = createCompleter({ client, taskQueue });
+    completer = createCompleter({ client: () => client, taskQueue });
     const wait = async (): Promise<never> => await Promise.reject(new CompleteAsyncError());
     worker = await Worker.create({ connection, taskQueue, workflowsPath: fileURLToPath(new URL('../support/waitingRunner.ts', import.meta.url)), activities: { wait } });
     running = worker.run();
@@ -85,7 +85,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     expect((await pending(new Set())).toSorted()).toEqual(ids.toSorted());
     const seen = new Set(ids.slice(1));
     expect(await pending(seen)).toEqual(ids.slice(0, 1));
-    expect(await pending(new Set(), PLACE, createCompleter({ client, taskQueue: 'another' }))).toEqual([]);
+    expect(await pending(new Set(), PLACE, createCompleter({ client: () => client, taskQueue: 'another' }))).toEqual([]);
     for (const other of [{ cluster: 'another' }, { installation: 'min' }, { namespace: 'c' }, { compute: 'process' as const }]) expect(await pending(new Set(), { ...PLACE, ...other })).toEqual([]);
     await Promise.all(handles.map(async (handle) => await handle.terminate()));
   });
@@ -111,7 +111,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
 
   test('a change that several workers see is one event of history; the next is another, and so is one that nothing tells from others', async () => {
     const handle = await waitingRunner();
-    const second = createCompleter({ client, taskQueue });
+    const second = createCompleter({ client: () => client, taskQueue });
     for (const id of ['u-1/busy/12:00:01', 'u-1/busy/12:00:03', undefined]) {
       await Promise.all([completer, second].map(async (by) => await by.signalPodState(handle.workflowId, { uid: 'u-1', state: 'busy' }, id)));
     }
@@ -130,7 +130,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
 
   test('while Temporal is away it throws, so that the watcher tries again', async () => {
     const lost = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
-    const away = createCompleter({ client: lost, taskQueue });
+    const away = createCompleter({ client: () => lost, taskQueue });
     // The client itself tries for a while first.
     const soon = async (call: () => Promise<unknown>): Promise<unknown> => await lost.withDeadline(Date.now() + 300, call);
     await expect(soon(async () => await away.complete('w', 'ended/pod-1', POD))).rejects.toThrow(/./);

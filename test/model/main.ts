@@ -1,6 +1,6 @@
 /**
  * `npm run explore`: the life as a model, explored. Ends with 1 when it finds something wrong that is not known (known.ts), or when neither it
- * nor the tables' own tests catch a mutant and nothing says why (harmless.ts).
+ * nor the tables' own tests catch a mutant.
  *
  *     npm run explore -- [--depth N] [--states N] [--setup NAME]… [--stories] [--json]
  *     npm run explore -- --mutations [--table NAME]… [--setup NAME]… [--depth N] [--states N] [--json]
@@ -8,7 +8,7 @@
 import { parseArgs } from 'node:util';
 import { DEPTHS, explore, keyOf, SETUPS, type Exploration } from './explore.ts';
 import { isKnown, isOf, KNOWN } from './known.ts';
-import { isUnclear, MUTATED, mutate, type Mutation } from './mutations.ts';
+import { MUTATED, mutate, type Mutation } from './mutations.ts';
 import { explorePlan } from './plan.ts';
 import { tell } from './story.ts';
 
@@ -72,17 +72,16 @@ async function runMutations(): Promise<void> {
   const all: Mutation[] = [];
   for await (const mutation of mutate(limits, MUTATED.filter((table) => values.table?.includes(table) ?? true))) {
     all.push(mutation);
-    const { table, line, condition, change, result, caughtBy, why } = mutation;
-    const note = caughtBy !== undefined && why !== undefined ? `CAUGHT (${caughtBy}), WHICH IS SAID TO BE HARMLESS` : (caughtBy ?? why ?? 'NOT SAID WHY');
-    if (!values.json) write(`${result.padEnd(6)}  ${table}:${line}  ${change.padEnd(7)}  ${condition.slice(0, 70).padEnd(70)}  ${note}`);
+    const { table, line, condition, change, result, caughtBy } = mutation;
+    if (!values.json) write(`${result.padEnd(6)}  ${table}:${line}  ${change.padEnd(7)}  ${condition.slice(0, 70).padEnd(70)}  ${caughtBy ?? 'NOT CAUGHT'}`);
   }
   const count = (which: (one: Mutation) => boolean, table?: string): number => all.filter((one) => which(one) && (table === undefined || one.table === table)).length;
-  const columns = (table?: string): number[] => [count(() => true, table), count(({ result }) => result === 'caught', table), count(({ result }) => result === 'same', table), count(({ result }) => result === 'missed', table), count(({ result, caughtBy }) => result !== 'caught' && caughtBy !== undefined, table), count(isUnclear, table)];
-  const [figures, ...names] = [columns(), 'mutants', 'caught', 'same', 'missed', 'caughtByRowTests', 'unclear'] as const;
+  const columns = (table?: string): number[] => [count(() => true, table), count(({ result }) => result === 'caught', table), count(({ result }) => result === 'same', table), count(({ result }) => result === 'missed', table), count(({ result, caughtBy }) => result !== 'caught' && caughtBy !== undefined, table), count(({ caughtBy }) => caughtBy === undefined, table)];
+  const [figures, ...names] = [columns(), 'mutants', 'caught', 'same', 'missed', 'caughtByTests', 'notCaught'] as const;
   if (values.json) write(JSON.stringify({ all: Object.fromEntries(names.map((name, index) => [name, figures[index]])), tables: Object.fromEntries(MUTATED.map((table) => [table, Object.fromEntries(names.map((name, index) => [name, columns(table)[index]]))])), mutants: all }, undefined, 1));
   else {
     write('');
-    write(row('table', 'mutants', 'caught', 'same', 'missed', 'by tests', 'unclear'));
+    write(row('table', 'mutants', 'caught', 'same', 'missed', 'by tests', 'not caught'));
     for (const table of MUTATED) write(row(table, ...columns(table)));
     write(row('all', ...columns()));
   }

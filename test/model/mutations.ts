@@ -1,7 +1,6 @@
-/** Is every row of the tables needed? Each is taken away, and turned round, in turn: the exploration has to find something wrong with the life then. */
+/** Is every row of the tables needed? Each is taken away, and turned round, in turn: the exploration, or a test of the table's own, has to find something wrong then. */
 import { defined } from '../../core/defined.ts';
 import { DEPTHS, explore, keyOf, SETUPS, type Limits } from './explore.ts';
-import { whyHarmless } from './harmless.ts';
 import type { Question, Tables } from './mind.ts';
 import { mutantsOf, type Mutant } from './mutants.ts';
 import { RowTests } from './rowTests.ts';
@@ -13,17 +12,12 @@ export const MUTATED: readonly (keyof Tables)[] = ['unregisterTable', 'unregiste
 export interface Mutation extends Omit<Mutant, 'load' | 'text' | 'file'> {
   /**
    * `caught`: by the exploration. `same`: it decides alike in every moment that the model comes to, `missed`: otherwise, and nothing is found
-   * wrong with that; a test of the table's own fails, or it is said why none does (harmless.ts).
+   * wrong with that; a test of the table's own has to fail then.
    */
   readonly result: 'caught' | 'same' | 'missed';
   /** What was found wrong, or the test that fails. */
   readonly caughtBy?: string;
-  /** Why nothing catches it. Also said of one that is caught after all, by mistake: {@link isUnclear}. */
-  readonly why?: string;
 }
-
-/** Nothing catches it and nothing says why; or it is said why, and something does. */
-export const isUnclear = ({ caughtBy, why }: Mutation): boolean => (caughtBy === undefined) === (why === undefined);
 
 /** What one kind of runner comes to with the tables as they are. */
 interface Known {
@@ -57,7 +51,7 @@ export async function* mutate(limits: Limits, tables: readonly (keyof Tables)[] 
         for (const known of [...soon.filter(({ setup }) => touched.some((one) => one.setup === setup)), ...touched]) caughtBy ??= firstWrong(known, mutated);
         const result = caughtBy !== undefined ? 'caught' : touched.length === 0 ? 'same' : 'missed';
         caughtBy ??= await rowTests.failing({ table, file, text });
-        yield { ...mutant, result, ...defined({ caughtBy, why: whyHarmless(mutant) }) };
+        yield { ...mutant, result, ...defined({ caughtBy }) };
       }
     }
   } finally {

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import type { Tables } from './mind.ts';
 import type { Mutant } from './mutants.ts';
+import { once } from './numbers.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What is no source, and what a copy must not share. */
@@ -31,6 +32,8 @@ interface JestResults {
 /** A copy of the project, in which one file at a time is another. */
 export class RowTests {
   readonly #copy = mkdtempSync(join(tmpdir(), 'holdfast-mutants-'));
+  /** Tables whose tests pass as they are. */
+  readonly #sound = new Map<keyof Tables, Promise<void>>();
 
   constructor() {
     cpSync(ROOT, this.#copy, { recursive: true, filter: (path) => !LEFT_OUT.has(basename(path)) });
@@ -39,14 +42,15 @@ export class RowTests {
 
   /** @returns the name of a test that fails with the mutant, if there is one @throws Error when the tests fail without it as well */
   async failing({ table, file, text }: Pick<Mutant, 'table' | 'file' | 'text'>): Promise<string | undefined> {
+    await once(this.#sound, table, async () => {
+      const failed = await this.#run(table);
+      if (failed !== undefined) throw new Error(`the tests of ${table} fail without any mutant: ${failed}`);
+    });
     const path = join(this.#copy, file);
     const original = readFileSync(path);
     writeFileSync(path, text);
     try {
-      const failed = await this.#run(table);
-      writeFileSync(path, original);
-      if (failed !== undefined && (await this.#run(table)) !== undefined) throw new Error(`the tests of ${table} fail without any mutant: ${failed}`);
-      return failed;
+      return await this.#run(table);
     } finally {
       writeFileSync(path, original);
     }

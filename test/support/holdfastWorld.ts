@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { ActivityPorts } from '../../activities/ports.ts';
 import type { HoldfastActivities } from '../../core/calls/index.ts';
@@ -19,8 +20,8 @@ export interface HoldfastWorld {
   start(input?: Partial<RunnerInput>, workflowId?: string): Promise<RunnerRun>;
   /** Stops the worker; `resume` starts another. */
   suspend(): Promise<void>;
-  /** Starts a worker that carries out the calls with these credentials. @default ["default"] */
-  resume(credentials?: readonly string[]): Promise<void>;
+  /** Starts a worker that carries out the calls with these credentials. @default ["default"] @param dataConverter - another than the world's */
+  resume(credentials?: readonly string[], dataConverter?: DataConverter): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -38,10 +39,10 @@ export interface RunnerRun {
 export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', idleConfirm: '100ms', stopPatience: '500ms', listAge: '300ms', lateCreation: '500ms' } as const;
 
 /** @param credentials - whose calls the first worker carries out @default ["default"] */
-export async function holdfastWorld(address: string, ports: ActivityPorts, credentials?: readonly string[]): Promise<HoldfastWorld> {
+export async function holdfastWorld(address: string, ports: ActivityPorts, credentials?: readonly string[], dataConverter: DataConverter = {}): Promise<HoldfastWorld> {
   const taskQueue = `test-${randomUUID().slice(0, 8)}`;
   const connection = await Connection.connect({ address });
-  const client = new Client({ connection });
+  const client = new Client({ connection, dataConverter });
   const native = await NativeConnection.connect({ address });
   let running: { worker: Worker; done: Promise<void> } | undefined;
 
@@ -70,9 +71,9 @@ export async function holdfastWorld(address: string, ports: ActivityPorts, crede
       await running?.done;
       running = undefined;
     },
-    async resume(credentials = ['default']) {
+    async resume(credentials = ['default'], another = dataConverter) {
       const plugin = new HoldfastPlugin({ ...ports, ciQueues: credentials.map((credential) => ({ credential })), answersHeldBackMs: 50 });
-      const worker = await Worker.create({ connection: native, taskQueue, plugins: [plugin], interceptors: { activity: [pretending] } });
+      const worker = await Worker.create({ connection: native, taskQueue, dataConverter: another, plugins: [plugin], interceptors: { activity: [pretending] } });
       running = { worker, done: worker.run() };
     },
     async close() {

@@ -54,14 +54,18 @@ function innerToken(jitConfig: string): string[] {
   }
 }
 
-/** As JSON, with the content of every payload (bytes) as text. */
+/** As JSON, with the content of every payload (bytes, which protobuf's own JSON has as base64) as text. */
 export function readable(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) => {
+  return JSON.stringify(value, (key, inner: unknown) => {
+    if (key === 'data' && typeof inner === 'string') return fromBase64(inner);
+    if (key === 'metadata' && typeof inner === 'object' && inner !== null) return Object.fromEntries(Object.entries(inner).map(([name, bytes]) => [name, typeof bytes === 'string' ? fromBase64(bytes) : bytes]));
     if (inner instanceof Uint8Array) return Buffer.from(inner).toString('utf8');
     if (isSerializedBuffer(inner)) return Buffer.from(inner.data).toString('utf8');
     return inner;
   });
 }
+
+const fromBase64 = (text: string): string => Buffer.from(text, 'base64').toString('utf8');
 
 /** `Buffer.toJSON` runs before a replacer sees the value. */
 function isSerializedBuffer(value: unknown): value is { data: number[] } {

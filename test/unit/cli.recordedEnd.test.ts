@@ -9,11 +9,11 @@ describe('an end without a verdict, by the last event of the history', () => {
     ['terminated, with a reason', { workflowExecutionTerminatedEventAttributes: { identity: '4711@host', reason: 'tidying up' } }, { outcome: 'terminated', by: '4711@host', message: 'the workflow was terminated by 4711@host: tidying up' }],
     ['terminated by a sweep', { workflowExecutionTerminatedEventAttributes: { identity: '1@sweep', reason: WORKER_NEVER_CAME_BACK } }, { outcome: 'terminated', by: '1@sweep', message: 'the workflow was terminated by 1@sweep: worker never came back; forced to fail' }],
     ['terminated, by nobody knows whom', { workflowExecutionTerminatedEventAttributes: { identity: '', reason: '' } }, { outcome: 'terminated', message: 'the workflow was terminated' }],
-    ['failed', { workflowExecutionFailedEventAttributes: { failure: { message: 'labels: is empty' } } }, { outcome: 'failed', message: 'the workflow failed: labels: is empty' }],
+    ['failed', { workflowExecutionFailedEventAttributes: {} }, { outcome: 'failed', message: 'the workflow failed: labels: is empty' }],
     ['timed out', { workflowExecutionTimedOutEventAttributes: {} }, { outcome: 'timed_out', message: 'the workflow timed out' }],
     ['none', {}, undefined],
   ])('%s', (_what, event, end) => {
-    expect(toRecordedEnd(event)).toEqual(end);
+    expect(toRecordedEnd(event, 'labels: is empty')).toEqual(end);
   });
 });
 

@@ -62,6 +62,12 @@ describe('the documents of a file', () => {
     expect(merged?.input.template).toEqual({ organization: 'acme', image: 'i', labels: ['x'] });
   });
 
+  test.each(['- ', '[', '{"a":'])('%j without an end', (open) => {
+    const told = faults(open.repeat(20_000));
+    expect(told).toEqual(expect.arrayContaining(['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/nested too deeply/)]));
+    expect(told.filter((line) => line.includes('call stack'))).toEqual([]);
+  });
+
   test.each<[string, string, unknown[]]>([
     ['no set', '', ['f holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"']],
     ['only empty documents', '---\n---\n# none\n', [expect.stringMatching(/^f holds no set/)]],

@@ -1,3 +1,4 @@
+import { defaultDataConverter } from '@temporalio/common';
 import { describe, expect, test } from '@jest/globals';
 import { outcomeOf, runnerTable } from '../../worker/cli/runner/listRunners.ts';
 import { Output } from '../../worker/cli/terminal/output.ts';
@@ -133,16 +134,16 @@ describe('the phase line', () => {
   });
 });
 
-test('pending activities: attempts, the whole chain of the last failure, the next retry', () => {
+test('pending activities: attempts, the whole chain of the last failure, the next retry', async () => {
   const at = { seconds: 60 as never, nanos: 500_000_000 };
   const failure = { message: 'Activity failed', cause: { message: 'runner is busy (422)' } };
-  const [waiting, running, other] = pendingActivities({
+  const [waiting, running, other] = await pendingActivities({
     pendingActivities: [
       { activityId: '7', activityType: { name: 'unregister' }, state: 1, attempt: 4, lastFailure: failure, nextAttemptScheduleTime: at, lastStartedTime: at },
       { activityId: 'ended/x', activityType: { name: 'awaitPod' }, state: 2, attempt: 1, scheduledTime: at, heartbeatDetails: { payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('{"doing":"looking","refusals":{}}') }] } },
-      { activityId: '9', activityType: { name: 'another' }, state: 2, attempt: 1, heartbeatDetails: { payloads: [{ metadata: { encoding: Buffer.from('binary/encrypted') }, data: Buffer.from('?') }] } },
+      { activityId: '9', activityType: { name: 'another' }, state: 2, attempt: 1, heartbeatDetails: { payloads: [{ metadata: { encoding: Buffer.from('binary/plain') }, data: Buffer.from('?') }] } },
     ],
-  });
+  }, defaultDataConverter);
   expect(waiting).toEqual({ id: '7', type: 'unregister', state: 'scheduled', attempt: 4, lastFailure: 'Activity failed: runner is busy (422)', lastStartedAt: '1970-01-01T00:01:00.500Z', nextRetryAt: '1970-01-01T00:01:00.500Z' });
   expect(running).toEqual({ id: 'ended/x', type: 'awaitPod', state: 'started', attempt: 1, doing: 'looking' });
   expect(other).toEqual({ id: '9', type: 'another', state: 'started', attempt: 1 });

@@ -51,6 +51,8 @@ const FORBIDDEN: readonly Case[] = [
   ...forbidden('tools/lab/a.ts', 'tools/lab/ brings up', imports('../../core/domain/x.ts', '../../activities/x.ts', '../../worker/x.ts', '../../supervisor/x.ts', '../simulator/x.ts')),
   ...forbidden('tools/bench/a.ts', 'what is for tests alone', imports('../../test/x.ts')),
   ...forbidden('tools/chaos/a.ts', 'what is for tests alone', imports('../../test/x.ts')),
+  ...forbidden('tools/fuzz/a.ts', 'what is for tests alone', imports('../../test/x.ts')),
+  ...forbidden('tools/supplyChain/a.ts', 'what is for tests alone', imports('../../test/x.ts')),
   ...forbidden('demo/a.ts', 'what is for tests alone', imports('../test/x.ts')),
 ];
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { PROJECT } from '../support/markdown.ts';
 
@@ -46,15 +46,41 @@ describe('package-lock.json', () => {
   });
 });
 
-test('the supervisor is published, but none of the binaries of its folder', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'));
-  try {
-    cpSync(join(PROJECT, 'package.json'), join(folder, 'package.json'));
-    mkdirSync(join(folder, 'dist/supervisor/lib'), { recursive: true });
-    for (const name of ['supervisor.mjs', 'tini', 'node', 'ld.so', 'lib/libc.so.6']) writeFileSync(join(folder, 'dist/supervisor', name), '');
-    const [packed] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as { files: { path: string }[] }[];
-    expect(packed?.files.map(({ path }) => path)).toEqual(['dist/supervisor/supervisor.mjs', 'package.json']);
-  } finally {
-    rmSync(folder, { recursive: true });
+describe('the package', () => {
+  /** What npm would publish of a folder with what a build leaves, today or of old, and with the sources. */
+  function packed(): string[] {
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'));
+    try {
+      const { include } = json('tsconfig.build.json') as { include: string[] };
+      const built = [...include.map((each) => `dist/${each}/a.js`), ...['supervisor.mjs', 'tini', 'node', 'ld.so', 'lib/libc.so.6', 'main.js'].map((name) => `dist/supervisor/${name}`), 'dist/sbom.cdx.json'];
+      const others = ['dist/demo/main.js', 'dist/tools/lab/lab.js', 'dist/tools/simulator/main.js', 'dist/test/a.js', 'demo/main.ts', 'tools/lab/lab.ts', 'test/a.test.ts', '.ci/run', 'core/a.ts'];
+      for (const path of [...built, ...others]) {
+        mkdirSync(dirname(join(folder, path)), { recursive: true });
+        writeFileSync(join(folder, path), '');
+      }
+      for (const real of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'deploy', 'docs']) cpSync(join(PROJECT, real), join(folder, real), { recursive: true });
+      const [answer] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as { files: { path: string }[] }[];
+      return answer?.files.map(({ path }) => path) ?? [];
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   }
+
+  test('is what runs, what deploys it and what explains it: no lab, no demo, no simulator, no test, no binary', () => {
+    const files = packed();
+    const code = files.filter((path) => path.startsWith('dist/')).toSorted();
+    expect(code).toEqual(['dist/activities/a.js', 'dist/core/a.js', 'dist/sbom.cdx.json', 'dist/supervisor/supervisor.mjs', 'dist/worker/a.js', 'dist/workflows/a.js']);
+    const others = files.filter((path) => !path.startsWith('dist/'));
+    expect(others.filter((path) => !/^(CHANGELOG\.md|LICENSE|README\.md|package\.json|docs\/.+|deploy\/.+\.(yaml|sh|Dockerfile))$/.test(path))).toEqual([]);
+    expect(others).toEqual(expect.arrayContaining(['LICENSE', 'deploy/rbac.yaml', 'docs/licenses.md']));
+  });
+
+  test('whatever it exports or runs is in it', () => {
+    const { bin, exports } = json('package.json') as { bin: Record<string, string>; exports: Record<string, string> };
+    const { include } = json('tsconfig.build.json') as { include: string[] };
+    for (const path of [...Object.values(bin), ...Object.values(exports)]) {
+      expect(include).toContain(path.split('/')[2]);
+      expect(existsSync(join(PROJECT, path.replace('./dist/', '').replace(/\.js$/, '.ts')))).toBe(true);
+    }
+  });
 });

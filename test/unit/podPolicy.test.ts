@@ -1,9 +1,10 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
-import { covered } from '../../activities/compute/kubernetes/policy/patterns.ts';
+import { covered, patternSource } from '../../activities/compute/kubernetes/policy/patterns.ts';
 import { podPolicySchema, RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { POD_RULES } from '../../activities/compute/kubernetes/policy/podRules.ts';
 import { judgedPod, ownImages, policyFaults } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+import { quantityOf } from '../../activities/compute/kubernetes/policy/quantity.ts';
 import { OWN_CLAIM, OWN_IMAGE, POD, podOf, POLICY_CASES, policyOf } from '../support/policyPods.ts';
 
 const own = { images: [OWN_IMAGE], namespace: 'ci' };
@@ -47,7 +48,55 @@ test.each([
   [['a', 'b'], 'b', true],
   [['a*'], 'a\nb', true],
   [[], '', false],
-])('the patterns %j and %j: %s', (patterns, name, is) => expect(covered(patterns, name)).toBe(is));
+  [['a*b*a'], 'aba', true],
+  [['aba*ba'], 'aba', false],
+  [['*b*'], 'b', true],
+  [['*a*b*c'], 'abxc', true],
+  [['*a*b*c'], 'bac', false],
+])('the patterns %j and %j: %s, and the API server agrees', (patterns, name, is) => {
+  expect(covered(patterns, name)).toBe(is);
+  if (patterns.length > 0) expect(new RegExp(patternSource(patterns), 's').test(name)).toBe(is);
+});
+
+test('no name keeps a pattern busy', () => {
+  const before = process.threadCpuUsage();
+  expect(covered(['a*a*a*a*a*a*a*b'], 'a'.repeat(500))).toBe(false);
+  const { user, system } = process.threadCpuUsage(before);
+  expect(user + system).toBeLessThan(1e6);
+});
+
+test.each([
+  ['2', 2],
+  [2, 2],
+  ['500m', 0.5],
+  ['1.5Gi', 1.5 * 2 ** 30],
+  ['10G', 1e10],
+  ['1e3', 1e3],
+  ['.5', 0.5],
+  ['xm', undefined],
+  ['1Zi', undefined],
+  ['', undefined],
+  ['toString', undefined],
+  [null, undefined],
+  [{}, undefined],
+])('the quantity %j is %s', (quantity, expected) => expect(quantityOf(quantity)).toBe(expected));
+
+test.each([
+  ['1.5Gi', '2Gi', []],
+  ['2.5Gi', '2Gi', ['containers[0].resources.limits.memory: 2.5Gi, where at most 2Gi is allowed']],
+  ['1Gi', '1.5Gi', []],
+  ['muchm', '1.5Gi', ['containers[0].resources.limits.memory: no quantity, where at most 1.5Gi is allowed']],
+  [{ a: 1 }, '1Gi', ['containers[0].resources.limits.memory: no quantity, where at most 1Gi is allowed']],
+])('a limit of %j under a ceiling of %s', (memory, most, expected) => {
+  const spec = podOf({ container: { resources: { limits: { memory: memory as string } } } });
+  const faults = policyFaults({ spec, name: POD, namespace: 'ci', claims: [OWN_CLAIM] }, podPolicySchema.parse({ resources: { memory: most } }), own);
+  expect(faults.map((fault) => fault.split(' is not')[0])).toEqual(expected);
+});
+
+test('a name that is no text is nobody\'s', () => {
+  const spec = podOf({ volumes: [{ name: 'a', persistentVolumeClaim: { claimName: {} as string } }] });
+  expect(policyFaults({ spec, name: POD, namespace: 'ci', claims: [] }, podPolicySchema.parse({ claims: ['*'] }), own)).toEqual([expect.stringMatching(/^pod: .* a name that is no text$/)]);
+});
 
 test('a policy that is wrong names the field and what to write', () => {
   const { error } = podPolicySchema.safeParse({ imagse: [], host: ['all'], resources: { cpu: 'much' }, hostPaths: ['/a/../b'], capabilities: ['cap_net'] });

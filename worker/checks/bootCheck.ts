@@ -4,6 +4,7 @@ import type { ServedPlace } from '../../core/domain/place.ts';
 import { connectTemporal } from '../connect.ts';
 import { createCompute } from '../createPorts.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
+import { checkCodec } from './codecCheck.ts';
 import { checkCompute } from './computeCheck.ts';
 import { checkCredentials } from './credentialCheck.ts';
 import type { Finding } from './finding.ts';
@@ -26,14 +27,14 @@ export async function checkAll(config: HoldfastConfig, { timeoutMs = 5_000 }: { 
   } catch (error) {
     const [what, fix] = oneLine(error).split(/: (?=set TEMPORAL_ADDRESS)/);
     const away: Finding = { level: 'error', what: what ?? '', fix: fix ?? 'look at the message' };
-    return [away, ...(await checkCompute(config)), ...(await checkCredentials(config.credentials))];
+    return [away, checkCodec(config), ...(await checkCompute(config)), ...(await checkCredentials(config.credentials))];
   }
 }
 
 /** The same but for the place, on a connection that is there already. @throws what the connection throws when Temporal is away */
 export async function checkSurroundings(config: HoldfastConfig, connection: ConnectionLike): Promise<Finding[]> {
   const [temporal, compute, credentials] = await Promise.all([checkTemporal(connection, config.temporal), checkCompute(config), checkCredentials(config.credentials)]);
-  return [...temporal, ...compute, ...credentials];
+  return [...temporal, checkCodec(config), ...compute, ...credentials];
 }
 
 const QUIET = { info: () => undefined, warn: () => undefined };

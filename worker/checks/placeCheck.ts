@@ -4,6 +4,7 @@ import pRetry from 'p-retry';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { placeName, type ServedPlace } from '../../core/domain/place.ts';
 import { quoted, runningRunners, runningRunnersIn } from '../../core/domain/visibility.ts';
+import { dataConverterOf } from '../codec/dataConverter.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 
@@ -14,10 +15,10 @@ const PATIENCE = { retries: 5, minTimeout: 300, maxTimeout: 4_000, maxRetryTime:
  * A queue is used for the places of the lives that run on it. Where none of them is this worker's, it could do nothing for those lives, and new
  * ones would be lived in two places: most likely a setting is another than its author thinks. Where some are, they need it. Never throws.
  */
-export async function checkPlace({ taskQueue, temporal }: Pick<HoldfastConfig, 'taskQueue' | 'temporal'>, connection: ConnectionLike, served: () => Promise<ServedPlace>): Promise<Finding> {
+export async function checkPlace({ taskQueue, temporal, codecKeyFile }: Pick<HoldfastConfig, 'taskQueue' | 'temporal' | 'codecKeyFile'>, connection: ConnectionLike, served: () => Promise<ServedPlace>): Promise<Finding> {
   try {
     const place = await served();
-    const client = new Client({ connection, namespace: temporal.namespace });
+    const client = new Client({ connection, namespace: temporal.namespace, dataConverter: dataConverterOf(codecKeyFile) });
     return await pRetry(async () => await judgeQueue(client, taskQueue, place), PATIENCE);
   } catch (error) {
     return { level: 'error', what: `what the task queue "${taskQueue}" is used for cannot be found out: ${because(error)}`, fix: 'look at the message' };

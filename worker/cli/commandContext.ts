@@ -1,5 +1,7 @@
 /** What every command is given, and how it gets to Temporal. */
 import type { Command } from 'commander';
+import { clearTextWarnings } from '../../core/input/clearText.ts';
+import { CODEC_KEY_FILE } from '../codec/codecKeyFile.ts';
 import type { Output, Terminal } from './terminal/output.ts';
 import type { ConnectionFlags, Session } from './temporal/session.ts';
 
@@ -11,10 +13,16 @@ export interface CommandContext {
   readonly exit: (status: number) => void;
 }
 
+/** Tells what its author may not expect of an input, values of variables that go to Temporal in clear among it. @param of - whose, where there are several */
+export function warn({ output, terminal }: CommandContext, warnings: readonly string[], input: Parameters<typeof clearTextWarnings>[0], of = ''): void {
+  const inClear = terminal.env[CODEC_KEY_FILE] ? [] : clearTextWarnings(input);
+  for (const warning of [...warnings, ...inClear]) output.note('warning', `warning: ${of === '' ? '' : `${of}: `}${warning}`);
+}
+
 /** Opens a session for one command, and closes it. The Temporal SDK is loaded here, not before. */
-export async function withSession(command: Command, { terminal }: CommandContext, use: (session: Session) => Promise<void>): Promise<void> {
+export async function withSession(command: Command, { terminal, output }: CommandContext, use: (session: Session) => Promise<void>): Promise<void> {
   const { Session } = await import('./temporal/session.ts');
-  const session = await Session.open(command.optsWithGlobals<ConnectionFlags>(), terminal.env);
+  const session = await Session.open(command.optsWithGlobals<ConnectionFlags>(), terminal.env, { onTrouble: (message) => output.note('warning', `warning: ${message}`) });
   try {
     await use(session);
   } finally {

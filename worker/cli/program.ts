@@ -4,6 +4,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { defined } from '../../core/defined.ts';
 import { CliError, EXIT } from './terminal/exit.ts';
 import { Output, type Terminal } from './terminal/output.ts';
+import type { CodecServerFlags } from './codecServer.ts';
 import type { PodPolicyOptions } from './podPolicy.ts';
 import { addRunnerCommands } from './runner/runnerCommands.ts';
 import { addSetCommands } from './set/setCommands.ts';
@@ -103,6 +104,18 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
     .option('--name <name>', 'name of the policy and of its binding', 'holdfast-pods')
     .addHelpText('after', '\nRun it with the environment of the worker: HOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images are what it reads. See docs/security.md.')
     .action(async (options: PodPolicyOptions) => (await import('./podPolicy.ts')).podPolicy(output, environment(program, terminal), options));
+
+  program
+    .command('codec-server')
+    .description("let Temporal's UI and command line show what is encrypted (HOLDFAST_CODEC_KEY_FILE), until SIGTERM or SIGINT")
+    .option('--listen <host:port>', 'address; other than of this machine it needs --token-file', '127.0.0.1:8234')
+    .option('--origin <url...>', "origins of pages that may ask (default: that of --ui-url, or of the dev server's UI)")
+    .option('--token-file <path>', 'who asks needs a bearer token: a line of this file, read again when it changes')
+    .addHelpText('after', '\nIn the UI set the codec endpoint to its address; elsewhere: temporal workflow show --codec-endpoint http://127.0.0.1:8234 … See docs/security.md.')
+    .action(async (options: CodecServerFlags) => {
+      const { uiUrl = terminal.env['HOLDFAST_TEMPORAL_UI'] || undefined } = program.opts<{ uiUrl?: string }>();
+      exit(await (await import('./codecServer.ts')).codecServer(output, environment(program, terminal), options, uiUrl));
+    });
 
   program.command('demo').description('show everything on this machine, with a simulated CI server; its own options: holdfast demo --help').allowUnknownOption().allowExcessArguments();
   return program;

@@ -16,6 +16,10 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** The worker's configuration. Durations in ms. */
 export interface HoldfastConfig {
   readonly temporal: TemporalConfig;
+  /** Reads it anew: its files may have changed. @throws Error on one line */
+  readonly readTemporal: () => TemporalConfig;
+  /** `undefined`: nothing is encrypted. */
+  readonly codecKeyFile: string | undefined;
   readonly taskQueue: string;
   readonly installation: string;
   readonly compute:
@@ -109,6 +113,8 @@ interface Read {
 function assemble(s: Settings, read: Read): HoldfastConfig {
   return {
     temporal: read.temporal,
+    readTemporal: () => loadTemporalConfig(read.set),
+    codecKeyFile: s.HOLDFAST_CODEC_KEY_FILE,
     taskQueue: s.HOLDFAST_TASK_QUEUE,
     installation: s.HOLDFAST_INSTALLATION,
     compute:

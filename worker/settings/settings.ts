@@ -12,6 +12,10 @@ export const settings = z.object({
   HOLDFAST_COMPUTE: oneOf('kubernetes', 'process').prefault('kubernetes').describe('Where runners run: `kubernetes` (pods), or `process` (children of this machine; for laptops and demonstrations).'),
   HOLDFAST_INSTALLATION: dnsLabel.prefault('holdfast').describe('Names this installation: the value of the label that marks its pods and Secrets. Two installations that share a Kubernetes namespace need two names.'),
 
+  // ------------------------------------------------------------------------------------------------ Temporal
+  HOLDFAST_CODEC_KEY_FILE: text.optional().describe('Keys with which payloads are encrypted before Temporal gets them, see docs/security.md. For all workers and the `holdfast` command alike; read again when it changes. Without it inputs and results lie in Temporal in clear.'),
+  HOLDFAST_TEMPORAL_API_KEY_FILE: text.optional().describe('What `TEMPORAL_API_KEY` says, from a file (a mounted Secret), which is read again while the worker runs, so the key may be rotated.'),
+
   // -------------------------------------------------------------------------------------------- compute: kubernetes
   HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the context\'s (in a cluster: the worker\'s own), else `default`.'),
   HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false').prefault('false').describe('`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole), and `namespaces` in its pod policy says which.'),

@@ -36,6 +36,9 @@ const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
  */
 const LIMIT_TEXT = /rate limit|abuse detection|temporarily blocked from content creation|submitted too quickly|too many requests/i;
 
+/** What is kept of the message of a server, or of a request without an answer, in characters: it goes into histories and logs. */
+const LONGEST_MESSAGE = 300;
+
 /** 422 to a DELETE: `Bad request - Runner "X" is still running a job"` or `Runner "X" is currently running a job and cannot be deleted`. */
 const BUSY_TEXT = /running a job/i;
 
@@ -44,6 +47,12 @@ const UNUSABLE_GROUP_TEXT = /runner group|self-hosted runners? (is|are) (disable
 
 /** Classifies an answer by call, status, headers and message. @param nowMs this machine's clock, used when the answer has no date */
 export function classifyAnswer(answer: ErrorAnswer, nowMs: number): Classification {
+  const classification = meaningOf(answer, nowMs);
+  return { ...classification, reason: classification.reason.slice(0, LONGEST_MESSAGE) };
+}
+
+/** By the whole message: what is said at its end counts, too. */
+function meaningOf(answer: ErrorAnswer, nowMs: number): Classification {
   const { call, status, headers } = answer;
   const message = messageOf(answer.body);
   const reason = message ?? `status ${status} without a message`;
@@ -86,7 +95,7 @@ export function classifyFailure(error: unknown): Classification {
   if (causes.some((cause) => cause.name === 'TimeoutError')) return { kind: 'unavailable', reason: 'no answer in time' };
   const code = causes.map((cause) => cause.code).findLast((each) => typeof each === 'string');
   const last = causes.at(-1);
-  const text = last?.message || last?.name || String(error);
+  const text = (last?.message || last?.name || String(error)).slice(0, LONGEST_MESSAGE);
   const reason = code === undefined || text.includes(code) ? text : `${text} (${code})`;
   const tls = code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
   return { kind: 'unavailable', reason: tls ? `${reason}; if the server has a private certificate authority, name it in the credential's "caFile"` : reason };
@@ -132,7 +141,7 @@ function messageOf(body: unknown): string | undefined {
     const text = body.trim();
     // Of a page only the limit's words are of interest; the rest of the markup says nothing to a reader.
     if (text === '' || text.startsWith('<')) return LIMIT_TEXT.exec(text)?.[0];
-    return text.slice(0, 300);
+    return text;
   }
   if (typeof body !== 'object' || body === null || !('message' in body) || typeof body.message !== 'string') return undefined;
   const errors = 'errors' in body && Array.isArray(body.errors) ? body.errors.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))) : [];

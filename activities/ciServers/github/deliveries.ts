@@ -45,7 +45,8 @@ export class Deliveries {
       const request: GitHubRequest = { call: 'deliveries', route: 'GET /app/hook/deliveries', parameters, about: 'failed deliveries' };
       const answer = await this.#api.requestAsApp(request, signal);
       all.push(...this.#api.parse(deliveryListAnswer, answer, request));
-      cursor = answer.next === undefined ? undefined : (new URL(answer.next).searchParams.get('cursor') ?? undefined);
+      // What is no address names no page.
+      cursor = URL.parse(answer.next ?? '')?.searchParams.get('cursor') ?? undefined;
       if (cursor === undefined) break;
     }
     return all;

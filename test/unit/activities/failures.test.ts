@@ -25,7 +25,7 @@ describe('every error, as Temporal gets it', () => {
   test.each<[what: string, error: Error, expected: Expected]>([
     ['rate limited', ci('rate_limited', { retryAfterMs: 61_000 }), { type: 'RateLimited', delayMs: 61_000, benign: true }],
     ['credentials refused', ci('credentials'), { type: 'CredentialsRefused', delayMs: 300_000 }],
-    ['busy, no delay given', ci('busy'), { type: 'RunnerBusy', benign: true }],
+    ['busy, no delay given', ci('busy'), { type: 'RunnerBusy', delayMs: 1_000, benign: true }],
     ['name taken', ci('name_taken'), { type: 'RunnerNameTaken', final: true }],
     ['rejected', ci('rejected'), { type: 'CiServerRejected', final: true }],
     ['CI server unavailable', ci('unavailable'), { type: 'CiServerUnavailable', delayMs: 1_000 }],
@@ -52,7 +52,8 @@ describe('every error, as Temporal gets it', () => {
   });
 
   test('a refused request says nothing final where a runner is removed', () => {
-    expect(toFailure(ci('rejected'), pace, false)).toMatchObject({ type: 'CiServerRejected', nonRetryable: false });
+    expect(toFailure(ci('rejected'), pace, false)).toMatchObject({ type: 'CiServerRejected', nonRetryable: false, nextRetryDelay: 1_000 });
+    expect(toFailure(ci('rejected'), pace, false, 10)).toMatchObject({ nextRetryDelay: 60_000 });
   });
 
   test.each<ComputeError['kind']>(['quota_exceeded', 'invalid', 'forbidden', 'unavailable'])('nothing that the cluster answers is final where something has to be done: %s', (kind) => {

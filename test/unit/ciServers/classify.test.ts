@@ -20,6 +20,7 @@ const rows: Row[] = [
   ['422 whose body was cut off is neither busy nor rejected', { call: 'remove', status: 422, body: '' }, { kind: 'unavailable' }],
   ['busy text to another call is not busy', { call: 'jit', status: 422, body: { message: 'Runner "r" is currently running a job' } }, { kind: 'rejected' }],
   ['422 to JIT without a group', { call: 'jit', status: 422, body: { message: 'Invalid request.\n\nFor \'links/3/schema\', "runner_group_id" wasn\'t supplied.', documentation_url: DOCS } }, { kind: 'rejected' }],
+  ['422 busy at the end of a long message, of which some is kept', { call: 'remove', status: 422, body: { message: 'x'.repeat(100_000), errors: ['Runner "r" is still running a job'] } }, { kind: 'busy', reason: 'x'.repeat(300) }],
   // primary limit
   ['primary limit as 403', { status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW / 1000 + 600) }, body: { message: 'API rate limit exceeded for installation ID 4711.', documentation_url: `${DOCS}/overview/rate-limits-for-the-rest-api` } }, { kind: 'rate_limited', retryAfterMs: 601_000 }],
   ['primary limit as 429', { status: 429, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW / 1000 + 30) }, body: { message: 'API rate limit exceeded for user ID 1.' } }, { kind: 'rate_limited', retryAfterMs: 31_000 }],

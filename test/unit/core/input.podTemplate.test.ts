@@ -71,3 +71,9 @@ test.each([
 ])('isReservedEnv(%s) is %s', (name, expected) => {
   expect(isReservedEnv(name)).toBe(expected);
 });
+
+test('a template is not nested without an end', () => {
+  let nested: unknown = 'deep';
+  for (let depth = 0; depth < 100_000; depth++) nested = [nested];
+  expect(podTemplateErrors({ spec: { affinity: nested } })).toEqual([expect.stringMatching(/^spec: is nested more than 100 levels deep/)]);
+});

@@ -29,8 +29,9 @@ function file(content: string): string {
 
 describe('configuration', () => {
   test('needs nothing but a credential, and pins every default', () => {
-    const { credentials, temporal, ...config } = loadConfig({ ...GOOD, HOME: '/nowhere', XDG_STATE_HOME: '/state' });
+    const { credentials, temporal, readTemporal: _readTemporal, ...config } = loadConfig({ ...GOOD, HOME: '/nowhere', XDG_STATE_HOME: '/state' });
     expect(config).toEqual({
+      codecKeyFile: undefined,
       taskQueue: 'holdfast',
       installation: 'holdfast',
       compute: {

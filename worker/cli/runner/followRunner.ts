@@ -32,11 +32,11 @@ export function readEnd(session: Session, workflowId: string, runId?: string): P
  * @throws CliError `not_found`, `usage`; the signal's reason when aborted
  */
 export async function waitForEnd(session: Session, workflowId: string, runId: string, signal: AbortSignal, onLoss: (lost: boolean) => void = () => {}): Promise<RunnerEnd> {
-  const handle = session.client.workflow.getHandle<() => Promise<RunnerResult>>(workflowId, runId);
   for (;;) {
     signal.throwIfAborted();
+    const { client } = session;
     try {
-      const end = await session.client.connection.withAbortSignal(signal, () => endOf(() => handle.result()));
+      const end = await client.connection.withAbortSignal(signal, () => endOf(() => client.workflow.getHandle<() => Promise<RunnerResult>>(workflowId, runId).result()));
       return end;
     } catch (error) {
       signal.throwIfAborted();

@@ -40,7 +40,7 @@ export async function readRunner(session: Session, id: string): Promise<RunnerDe
   if (description.type !== 'runner') throw new CliError('not_found', `${workflowId} is no runner but a workflow of type ${description.type}`);
   const row = toRow(description);
   const ui = session.link(workflowId, row.runId);
-  const pending = pendingActivities(description.raw);
+  const pending = await pendingActivities(description.raw, session.converter);
   const base = { ...row, pendingActivities: pending, unpolled: await unpolledQueues(pollCheck(session), description, pending), ...defined({ ui }) };
   const [ended] = await withRecordedEnds(session, [row]);
   const end = ended?.end;

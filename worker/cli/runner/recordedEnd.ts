@@ -1,6 +1,7 @@
 /** How a life ended that gave no verdict: by Temporal's own record, the last event of its history. */
 import pMap from 'p-map';
 import { defined } from '../../../core/defined.ts';
+import { failureMessage } from '../temporal/encodedFields.ts';
 import { CliError } from '../terminal/exit.ts';
 import type { Session } from '../temporal/session.ts';
 import type { RunnerEnd } from './followRunner.ts';
@@ -13,7 +14,7 @@ const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['TERMINATED', 'FAILED', 'T
 /** As far as it is read here. What was not given is an empty string. */
 interface LastEvent {
   readonly workflowExecutionTerminatedEventAttributes?: { readonly identity?: string | null; readonly reason?: string | null } | null;
-  readonly workflowExecutionFailedEventAttributes?: { readonly failure?: { readonly message?: string | null } | null } | null;
+  readonly workflowExecutionFailedEventAttributes?: object | null;
   readonly workflowExecutionTimedOutEventAttributes?: object | null;
 }
 
@@ -36,17 +37,19 @@ async function readRecordedEnd(session: Session, { id, runId, status }: RunnerRo
   const request = { namespace: session.settings.namespace, execution: { workflowId: id, runId }, maximumPageSize: 1 };
   try {
     const { history } = await session.call(async (client) => await client.workflowService.getWorkflowExecutionHistoryReverse(request), { workflowId: id });
-    return toRecordedEnd(history?.events?.[0] ?? {});
+    const last = history?.events?.[0] ?? {};
+    return toRecordedEnd(last, await failureMessage(session.converter, last.workflowExecutionFailedEventAttributes?.failure ?? {}));
   } catch (error) {
     if (error instanceof CliError && error.code === 'not_found') return undefined;
     throw error;
   }
 }
 
-export function toRecordedEnd(last: LastEvent): RunnerEnd | undefined {
+/** @param why - what the failure says, if it is one */
+export function toRecordedEnd(last: LastEvent, why?: string): RunnerEnd | undefined {
   const { workflowExecutionTerminatedEventAttributes: terminated, workflowExecutionFailedEventAttributes: failed, workflowExecutionTimedOutEventAttributes: timedOut } = last;
   if (terminated) return { outcome: 'terminated', message: sentence('the workflow was terminated', terminated.identity, terminated.reason), ...defined({ by: terminated.identity || undefined }) };
-  if (failed) return { outcome: 'failed', message: sentence('the workflow failed', '', failed.failure?.message) };
+  if (failed) return { outcome: 'failed', message: sentence('the workflow failed', '', why) };
   return timedOut ? { outcome: 'timed_out', message: 'the workflow timed out' } : undefined;
 }
 

@@ -1,7 +1,7 @@
 /** `holdfast runner …` and `holdfast run`: their options and help. */
 import { Option, type Command } from 'commander';
 import { defined } from '../../../core/defined.ts';
-import { withSession, type CommandContext } from '../commandContext.ts';
+import { warn, withSession, type CommandContext } from '../commandContext.ts';
 import { CliError, EXIT } from '../terminal/exit.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { Selection } from './selection.ts';
@@ -26,7 +26,7 @@ function addStart(runner: Command, context: CommandContext): void {
     .action(async (words: string[], flags: RunnerFlags) => {
       const { planStart, startRunner } = await import('./startRunner.ts');
       const plan = await planStart(flags, words);
-      warn(context, plan.warnings);
+      warn(context, plan.warnings, plan.input);
       await withSession(command, context, async (session) => {
         const started = await startRunner(session, plan);
         const ui = session.link(started.workflowId, started.runId);
@@ -97,7 +97,7 @@ function addRun(program: Command, context: CommandContext): void {
     .action(async (words: string[], flags: RunnerFlags & { attach?: string; once?: boolean }) => {
       const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
       const plan = flags.attach === undefined ? await planStart(flags, words) : undefined;
-      warn(context, plan?.warnings ?? []);
+      if (plan !== undefined) warn(context, plan.warnings, plan.input);
       if (flags.attach !== undefined && (words.length > 0 || Object.keys(flags).some((flag) => flag !== 'attach'))) throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
       await withSession(command, context, async (session) => {
         const { attach } = await import('./attach.ts');
@@ -106,10 +106,6 @@ function addRun(program: Command, context: CommandContext): void {
         context.exit(await attach(session, context.output, found.workflowId, async () => found));
       });
     });
-}
-
-function warn({ output }: CommandContext, warnings: readonly string[]): void {
-  for (const warning of warnings) output.note('warning', `warning: ${warning}`, {});
 }
 
 function addSelectionOptions(command: Command): Command {

@@ -31,7 +31,7 @@ export function admitSets(documents: readonly SetDocument[], shown: string): Adm
     const parsed = parseRunnerSetInput(input, { hash: () => '', checkSchedule: scheduleFault, policy: 'elsewhere' });
     if (parsed.ok) {
       const { runner, ...spec } = parsed.spec;
-      admitted.push({ input: input as RunnerSetInput, spec, warnings: runner.warnings.map((warning) => `${spec.name}: ${warning}`) });
+      admitted.push({ input: input as RunnerSetInput, spec, warnings: runner.warnings });
     } else errors.push(...parsed.errors);
     errors.push(...takenName(document, places));
     if (errors.length > 0) bad++;

@@ -1,7 +1,7 @@
 /** `holdfast set …`: its options and help. */
 import type { Command } from 'commander';
 import { defined } from '../../../core/defined.ts';
-import { withSession, type CommandContext } from '../commandContext.ts';
+import { warn, withSession, type CommandContext } from '../commandContext.ts';
 import { CliError } from '../terminal/exit.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
@@ -27,7 +27,7 @@ function addApply(set: Command, context: CommandContext): void {
       const [{ readFileText, shownPath }, { readSetDocuments }, { admitSets }, { applySets }] = await Promise.all([import('../runner/runnerFlags.ts'), import('./setDocuments.ts'), import('./setAdmission.ts'), import('./setApply.ts')]);
       const shown = shownPath(flags.file);
       const documents = admitSets(readSetDocuments(readFileText(flags.file), shown), shown);
-      for (const { warnings } of documents) for (const warning of warnings) context.output.note('warning', `warning: ${warning}`);
+      for (const { warnings, input } of documents) warn(context, warnings, input.template, input.name);
       await withSession(command, context, async (session) => {
         context.exit(await applySets(session, context.output, documents, { dryRun: flags.dryRun === true }));
       });

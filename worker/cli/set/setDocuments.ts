@@ -21,14 +21,24 @@ const MAX_ALIASES = 10_000;
  */
 export function readSetDocuments(text: string, shown: string): SetDocument[] {
   const lines = new LineCounter();
-  // `<<: *base` is how people share one template between sets.
-  const parsed = parseAllDocuments(text, { lineCounter: lines, merge: true, version: '1.2' });
-  const documents = Array.isArray(parsed) ? parsed : [];
-  const faults = documents.flatMap((document, index) => document.errors.map(({ message }) => ({ field: `document ${index + 1}`, message: firstLine(message) })));
+  const documents = parse(text, lines, shown);
+  const faults = documents.flatMap((document, index) => document.errors.map(({ message }) => ({ field: `document ${index + 1}`, message: faultIn(message) })));
   if (faults.length > 0) throw notYaml(shown, faults);
   const found = documents.flatMap((document, index) => split(document, index + 1, lines, shown));
   if (found.length === 0) throw new CliError('invalid_input', `${shown} holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"`);
   return found;
+}
+
+function parse(text: string, lineCounter: LineCounter, shown: string): Document.Parsed[] {
+  try {
+    // `<<: *base` is how people share one template between sets.
+    const parsed = parseAllDocuments(text, { lineCounter, merge: true, version: '1.2' });
+    return Array.isArray(parsed) ? parsed : [];
+  } catch (error) {
+    // The parser tells what is wrong; it throws when it can go no deeper.
+    if (error instanceof RangeError) throw notYaml(shown, [{ field: 'input', message: faultIn(error.message) }]);
+    throw error;
+  }
 }
 
 function split(document: Document.Parsed, number: number, lines: LineCounter, shown: string): SetDocument[] {
@@ -37,7 +47,7 @@ function split(document: Document.Parsed, number: number, lines: LineCounter, sh
     value = document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch (error) {
     // Aliases of aliases, grown beyond all measure.
-    throw notYaml(shown, [{ field: `document ${number}`, message: firstLine(error instanceof Error ? error.message : String(error)) }]);
+    throw notYaml(shown, [{ field: `document ${number}`, message: faultIn(error instanceof Error ? error.message : String(error)) }]);
   }
   if (value === null || value === undefined) return [];
   const lineAt = (path: readonly string[]): number => lines.linePos(startOf(document, path)).line;
@@ -74,4 +84,12 @@ function nodeAt(document: Document.Parsed, path: readonly (string | number)[]): 
 
 const notYaml = (shown: string, fields: readonly FieldError[]): CliError => new CliError('invalid_input', `${shown} is neither YAML nor JSON: nothing was applied`, { fields });
 
-const firstLine = (message: string): string => message.split('\n')[0]?.replace(/:$/, '') ?? '';
+/** The parser repeats what it stumbled over, however long that is. */
+const LONGEST_FAULT = 300;
+
+/** The parser's words, but for those of the engine that runs it. */
+function faultIn(message: string): string {
+  if (message.startsWith('Maximum call stack')) return 'is nested too deeply: no set is';
+  const line = message.split('\n')[0]?.replace(/:$/, '') ?? '';
+  return line.length > LONGEST_FAULT ? `${line.slice(0, LONGEST_FAULT)} …` : line;
+}

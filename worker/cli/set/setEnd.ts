@@ -28,11 +28,10 @@ export async function readSetEnd(session: Session, workflowId: string, runId: st
 
 /** Waits, however long, until the set has ended; a server that does not answer is asked again. @throws CliError */
 export async function waitForSetEnd(session: Session, workflowId: string, runId: string): Promise<SetEnd> {
-  const handle = session.client.workflow.getHandle(workflowId, runId);
   const forever = new AbortController().signal;
   for (;;) {
     try {
-      return await endOf(() => handle.result());
+      return await endOf(() => session.client.workflow.getHandle(workflowId, runId).result());
     } catch (error) {
       if (!isConnectionLoss(error)) throw setError(error, session, workflowId);
       await pause(RECONNECT_MS, forever);

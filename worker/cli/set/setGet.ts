@@ -42,7 +42,7 @@ export async function getSet(session: Session, output: Output, name: string): Pr
 async function readSet(session: Session, nameOrId: string): Promise<SetDetails> {
   const description = await describeSet(session, nameOrId);
   const { workflowId, runId, status, startTime, closeTime, memo, raw } = description;
-  const pending = pendingActivities(raw);
+  const pending = await pendingActivities(raw, session.converter);
   const ui = session.link(workflowId, runId);
   const { labels, scope } = coverOf(memo) ?? {};
   const base = {

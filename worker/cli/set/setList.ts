@@ -58,7 +58,7 @@ async function readSets(session: Session, limit: number): Promise<{ rows: SetRow
 async function withStatus(session: Session, polled: PollCheck, row: Omit<SetRow, 'unpolled'>): Promise<SetRow> {
   try {
     const description = await describeSetById(session, row.id);
-    const unpolled = description === undefined ? [] : await unpolledQueues(polled, description, pendingActivities(description.raw));
+    const unpolled = description === undefined ? [] : await unpolledQueues(polled, description, await pendingActivities(description.raw, session.converter));
     const status = await askSet<RunnerSetStatus>(session, row.id, setStatusQuery.name);
     return status === undefined ? { ...row, unpolled, note: 'no worker answered within 3 s' } : { ...row, unpolled, ...summarized(status) };
   } catch (error) {

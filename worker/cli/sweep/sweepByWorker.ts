@@ -74,7 +74,7 @@ async function start(session: Session, workflowId: string, args: [SweepInput, re
 async function watch(session: Session, output: Output, workflowId: string, signal: AbortSignal): Promise<void> {
   for (let told: string | undefined; !signal.aborted; await pause(REFRESH_MS, signal)) {
     const description = await session.attempt(async (client) => await client.workflow.getHandle(workflowId).describe()).catch(() => undefined);
-    const [activity] = description === undefined ? [] : pendingActivities(description.raw);
+    const [activity] = description === undefined ? [] : await pendingActivities(description.raw, session.converter);
     const doing = activity?.state === 'started' ? activity.doing : activity?.lastFailure;
     if (doing !== undefined && doing !== told && !signal.aborted) output.note('progress', doing, { id: workflowId });
     told = doing ?? told;

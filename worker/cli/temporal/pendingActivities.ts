@@ -1,6 +1,8 @@
 /** What a runner is busy trying: its pending activities, with attempts, the last failure and the next retry. */
 import type { DescribeWorkflowExecutionResponse } from '@temporalio/client';
+import type { LoadedDataConverter, Payload } from '@temporalio/common';
 import { defined } from '../../../core/defined.ts';
+import { failureText, firstPayload } from './encodedFields.ts';
 
 /** Times in ISO 8601. */
 export interface PendingActivity {
@@ -23,9 +25,11 @@ type RawActivity = NonNullable<DescribeWorkflowExecutionResponse['pendingActivit
 // temporal.api.enums.v1.PendingActivityState
 const STATES = ['unknown', 'scheduled', 'started', 'cancel requested', 'paused', 'pause requested'];
 
-export function pendingActivities(description: DescribeWorkflowExecutionResponse): PendingActivity[] {
-  return (description.pendingActivities ?? []).map((raw) => {
-    const lastFailure = failureText(raw.lastFailure);
+/** @throws PayloadKeyError */
+export async function pendingActivities(description: DescribeWorkflowExecutionResponse, converter: LoadedDataConverter): Promise<PendingActivity[]> {
+  return await Promise.all((description.pendingActivities ?? []).map(async (raw) => {
+    const lastFailure = await failureText(converter, raw.lastFailure);
+    const doing = doingOf(await firstPayload(converter, raw.heartbeatDetails?.payloads));
     const taskQueue = raw.activityOptions?.taskQueue?.name ?? undefined;
     const lastStartedAt = toIso(raw.lastStartedTime);
     const nextRetryAt = raw.state === 1 && (raw.attempt ?? 1) > 1 ? (toIso(raw.nextAttemptScheduleTime) ?? toIso(raw.scheduledTime)) : undefined;
@@ -34,23 +38,16 @@ export function pendingActivities(description: DescribeWorkflowExecutionResponse
       type: raw.activityType?.name ?? '',
       state: STATES[raw.state ?? 0] ?? 'unknown',
       attempt: raw.attempt ?? 1,
-      ...defined({ taskQueue, doing: doingOf(raw.heartbeatDetails), lastFailure, lastStartedAt, nextRetryAt }),
+      ...defined({ taskQueue, doing, lastFailure, lastStartedAt, nextRetryAt }),
     };
-  });
+  }));
 }
 
-/** Our activities' heartbeats have it; what others send, or what is encoded, says nothing here. */
-function doingOf(details: RawActivity['heartbeatDetails']): string | undefined {
-  const [payload] = details?.payloads ?? [];
+/** Our activities' heartbeats have it; what others send says nothing here. */
+function doingOf(payload: Payload | undefined): string | undefined {
   if (!payload?.data || Buffer.from(payload.metadata?.['encoding'] ?? []).toString() !== 'json/plain') return undefined;
   const doing = (JSON.parse(Buffer.from(payload.data).toString()) as { doing?: unknown } | null)?.doing;
   return typeof doing === 'string' ? doing : undefined;
-}
-
-function failureText(failure: RawActivity['lastFailure']): string | undefined {
-  const messages: string[] = [];
-  for (let each = failure; each; each = each.cause) if (each.message && !messages.includes(each.message)) messages.push(each.message);
-  return messages.length === 0 ? undefined : messages.join(': ');
 }
 
 function toIso(time: RawActivity['scheduledTime']): string | undefined {

@@ -1,8 +1,13 @@
 /** A connection to Temporal for one command. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
+import type { DataConverter, LoadedDataConverter } from '@temporalio/common';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import { defined } from '../../../core/defined.ts';
+import { CODEC_KEY_FILE } from '../../codec/codecKeyFile.ts';
+import { dataConverterOf } from '../../codec/dataConverter.ts';
+import { temporalVariables } from '../../settings/temporalConfig.ts';
+import { CREDENTIALS_CHECK_MS, credentialsChange } from '../../temporalCredentials.ts';
 import { CliError } from '../terminal/exit.ts';
 import { isUnheard, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
 
@@ -17,9 +22,11 @@ export interface ConnectionFlags {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
+type ClientOptions = ConnectionOptions & { readonly apiKey?: string };
+
 /** Where Temporal is, and which setting said so. */
 export interface ConnectionSettings {
-  readonly options: ConnectionOptions;
+  readonly options: ClientOptions;
   readonly server: string;
   readonly namespace: string;
   readonly taskQueue: string;
@@ -40,8 +47,12 @@ const HEARING_MS = 100;
  * @throws CliError usage
  */
 export function connectionSettings(flags: ConnectionFlags, env: Env): ConnectionSettings {
-  const overrideEnvVars: Record<string, string> = {};
-  for (const [name, value] of Object.entries(env)) if (value !== undefined && value !== '') overrideEnvVars[name] = value;
+  let overrideEnvVars: Record<string, string>;
+  try {
+    overrideEnvVars = temporalVariables(env);
+  } catch (error) {
+    throw new CliError('usage', (error as Error).message, { cause: error });
+  }
   let profile: ReturnType<typeof toClientOptions>;
   try {
     profile = toClientOptions(loadClientConfigProfile({ overrideEnvVars, ...defined({ profile: flags.profile }) }));
@@ -83,26 +94,92 @@ function uiBase(url: string | undefined, source: string): string | undefined {
   return url.replace(/\/+$/, '');
 }
 
+/** A connection as the settings say, and the client on it. @throws CliError */
+async function connect(settings: ConnectionSettings, dataConverter: DataConverter): Promise<Client> {
+  try {
+    const connection = await Connection.connect(settings.options);
+    return new Client({ connection, namespace: settings.namespace, dataConverter });
+  } catch (error) {
+    const known = toCliError(error, settings);
+    // Before there is a connection, whatever went wrong is about reaching the server, unless it refused us.
+    throw known.code === 'failed' ? unreachable(settings, known.message, error) : known;
+  }
+}
+
+/** @throws CliError `usage` */
+function dataConverterIn(env: Env): DataConverter {
+  try {
+    return dataConverterOf(env[CODEC_KEY_FILE] || undefined);
+  } catch (error) {
+    throw new CliError('usage', (error as Error).message, { cause: error });
+  }
+}
+
+export interface SessionOptions {
+  /** Told when an API key or certificates were rotated and cannot be used: those of before are. @default nobody is */
+  readonly onTrouble?: (message: string) => void;
+  /** How often their files are looked at, in ms. @default 10000 */
+  readonly checkMs?: number;
+}
+
 /** An open connection. Close it. */
 export class Session {
-  readonly client: Client;
   readonly settings: ConnectionSettings;
+  readonly #read: () => ConnectionSettings;
+  readonly #dataConverter: DataConverter;
+  readonly #checks: NodeJS.Timeout;
+  /** The connections of before: calls may be under way on them. */
+  readonly #retired: Client[] = [];
+  #options: ClientOptions;
+  #client: Client;
+  #checking = false;
+  #told: string | undefined;
 
-  private constructor(client: Client, settings: ConnectionSettings) {
-    this.client = client;
+  private constructor(client: Client, settings: ConnectionSettings, dataConverter: DataConverter, read: () => ConnectionSettings, { onTrouble, checkMs = CREDENTIALS_CHECK_MS }: SessionOptions) {
     this.settings = settings;
+    this.#client = client;
+    this.#dataConverter = dataConverter;
+    this.#options = settings.options;
+    this.#read = read;
+    this.#checks = setInterval(() => void this.#check().catch((error: unknown) => this.#tell(error, onTrouble)), checkMs).unref();
   }
 
   /** @throws CliError `usage` or `unreachable`, within {@link CONNECT_TIMEOUT_MS} */
-  static async open(flags: ConnectionFlags, env: Env): Promise<Session> {
-    const settings = connectionSettings(flags, env);
+  static async open(flags: ConnectionFlags, env: Env, options: SessionOptions = {}): Promise<Session> {
+    const read = (): ConnectionSettings => connectionSettings(flags, env);
+    const settings = read();
+    const dataConverter = dataConverterIn(env);
+    return new Session(await connect(settings, dataConverter), settings, dataConverter, read, options);
+  }
+
+  /** The one of now: another when certificates were rotated. Who stays long asks for it again. */
+  get client(): Client {
+    return this.#client;
+  }
+
+  /** Reads what the client hands on as Temporal has it. */
+  get converter(): LoadedDataConverter {
+    return this.#client.options.loadedDataConverter;
+  }
+
+  /** Takes up what was rotated. @throws CliError */
+  async #check(): Promise<void> {
+    if (this.#checking) return;
+    this.#checking = true;
     try {
-      const connection = await Connection.connect(settings.options);
-      return new Session(new Client({ connection, namespace: settings.namespace }), settings);
-    } catch (error) {
-      const known = toCliError(error, settings);
-      // Before there is a connection, whatever went wrong is about reaching the server, unless it refused us.
-      throw known.code === 'failed' ? unreachable(settings, known.message, error) : known;
+      const { apiKey, tls } = this.#read().options;
+      const { apiKey: _apiKey, tls: _tls, ...server } = this.#options;
+      const options: ClientOptions = { ...server, ...defined({ apiKey, tls }) };
+      const change = credentialsChange(this.#options, options);
+      if (change.kind === 'apiKey') (this.#client.connection as Connection).setApiKey(change.apiKey);
+      if (change.kind === 'reconnect') {
+        const client = await connect({ ...this.settings, options }, this.#dataConverter);
+        this.#retired.push(this.#client);
+        this.#client = client;
+      }
+      this.#options = options;
+    } finally {
+      this.#checking = false;
     }
   }
 
@@ -154,7 +231,14 @@ export class Session {
     return `${ui}/namespaces/${parts.map(encodeURIComponent).join('/')}`;
   }
 
+  #tell(error: unknown, onTrouble: SessionOptions['onTrouble']): void {
+    const { message } = error as Error;
+    if (message !== this.#told) onTrouble?.(`other credentials for Temporal cannot be used, those of before are: ${message}`);
+    this.#told = message;
+  }
+
   async close(): Promise<void> {
-    await this.client.connection.close();
+    clearInterval(this.#checks);
+    for (const { connection } of [...this.#retired, this.#client]) await connection.close();
   }
 }

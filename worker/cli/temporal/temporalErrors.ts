@@ -1,6 +1,7 @@
 /** What the Temporal client throws, as errors for people. */
 import { isGrpcServiceError, QueryNotRegisteredError, WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { NamespaceNotFoundError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
+import { PayloadKeyError } from '../../codec/encryptionCodec.ts';
 import { CliError } from '../terminal/exit.ts';
 
 // https://grpc.github.io/grpc/core/md_doc_statuscodes.html
@@ -28,6 +29,8 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
   if (error instanceof WorkflowExecutionAlreadyStartedError) {
     return new CliError('conflict', `${error.workflowId} exists already: see it with "holdfast runner get ${error.workflowId}", attach to it with "holdfast run --attach ${error.workflowId}", or choose another --name`, { cause: error });
   }
+  const unreadable = payloadKeyError(error);
+  if (unreadable !== undefined) return new CliError('usage', `${about.workflowId === undefined ? '' : `${about.workflowId}: `}${unreadable.message}`, { cause: error });
   if (error instanceof WorkflowFailedError) return new CliError('failed', `${about.workflowId ?? 'the runner'}: ${error.cause?.message ?? error.message}`, { cause: error });
   const { code, details } = grpcStatus(error);
   if (code === UNAVAILABLE || code === DEADLINE_EXCEEDED) return unreachable(about, details, error);
@@ -77,6 +80,12 @@ function runnerNotFound(error: WorkflowNotFoundError, about: ErrorSubject): CliE
 function invalidArgument(details: string, cause: unknown): CliError {
   const hint = /search attribute|Runner(Phase|Set|Scope|Outcome|Cause|Name|Place)\b/i.test(details) ? '; "holdfast doctor" prints the commands that register the search attributes' : '';
   return new CliError('usage', `Temporal refuses the request: ${details}${hint}`, { cause });
+}
+
+/** What is missing to read what was encrypted, somewhere in the chain of causes. */
+function payloadKeyError(error: unknown): PayloadKeyError | undefined {
+  for (let each: unknown = error; each instanceof Error; each = each.cause) if (each instanceof PayloadKeyError) return each;
+  return undefined;
 }
 
 /** The gRPC status somewhere in the chain of causes. */

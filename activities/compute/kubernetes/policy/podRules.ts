@@ -3,9 +3,9 @@
  * CEL, for the API server, which holds a worker to it that is not itself any more. test/integration/kubernetes.policy has both judge the same pods.
  */
 import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
-import { quantityToScalar } from '@kubernetes/client-node/dist/util.js';
 import { covered, patternSource } from './patterns.ts';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
+import { quantityOf } from './quantity.ts';
 
 /** The pod that is judged, without fields that are `null`, and what is its own. */
 export interface JudgedPod {
@@ -178,7 +178,9 @@ export const POD_RULES: readonly Rule[] = [
         ceilings(resources).map(([name, most]) => {
           const limit = own?.limits?.[name];
           if (limit === undefined) return `${path}.resources.limits.${name}: none, where at most ${most} is allowed`;
-          return Number(quantityToScalar(limit)) > Number(quantityToScalar(most)) && `${path}.resources.limits.${name}: ${limit}, where at most ${most} is allowed`;
+          const [asked, ceiling] = [quantityOf(limit), quantityOf(most)];
+          // What cannot be compared is not within it.
+          return !(asked !== undefined && ceiling !== undefined && asked <= ceiling) && `${path}.resources.limits.${name}: ${asked === undefined ? 'no quantity' : limit}, where at most ${most} is allowed`;
         }),
       ),
     cel: ({ resources }) => {

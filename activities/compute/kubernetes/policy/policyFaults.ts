@@ -12,7 +12,7 @@ export function policyFaults(pod: JudgedPod, policy: PodPolicy, own: OwnParts): 
     return refusals(pod, policy, own);
   } catch (error) {
     // A starter's template is anybody's text: what cannot be judged is not allowed.
-    if (error instanceof TypeError) return [`pod: a part of it does not have the shape of Kubernetes' PodSpec, and cannot be judged by the worker's pod policy (${error.message}); look for a list that is none, or an object that is none`];
+    if (error instanceof TypeError) return [`pod: a part of it does not have the shape of Kubernetes' PodSpec, and cannot be judged by the worker's pod policy; look for a list that is none, an object that is none, or a name that is no text`];
     throw error;
   }
 }

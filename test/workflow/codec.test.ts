@@ -1,0 +1,189 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client, type WorkflowHandle } from '@temporalio/client';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { failure } from '../../activities/failures.ts';
+import { RUNNER_WORKFLOW, SET_COVER_MEMO, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
+import { resolveBinary } from '../../tools/lab/resolve.ts';
+import { CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
+import { createCodecServer } from '../../worker/codec/codecServer.ts';
+import { dataConverterOf, encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
+import { EncryptionCodec } from '../../worker/codec/encryptionCodec.ts';
+import { workflowsFor } from '../../worker/workflowBundle.ts';
+import { runCli, type CliRun } from '../support/cli.ts';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { SHORT_INTERVALS, holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { readable } from '../support/secretSearch.ts';
+import { until } from '../support/until.ts';
+
+await describeWithLab('what of a life lies in Temporal', { temporal: true }, (lab) => {
+  const address = lab.temporal?.address ?? '';
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-codec-'));
+  const keyFile = join(folder, 'keys');
+  writeFileSync(keyFile, `first ${randomBytes(32).toString('base64')}\n`);
+  const ENCRYPTED = encryptedDataConverter({ keyFile });
+  const CLEAR = dataConverterOf(undefined);
+  let compute: FakeCompute;
+  let ci: FakeCiServer;
+  let world: HoldfastWorld;
+
+  async function begin(dataConverter = ENCRYPTED): Promise<void> {
+    compute = new FakeCompute();
+    ci = new FakeCiServer();
+    world = await holdfastWorld(address, { compute, ciServers: ci }, undefined, dataConverter);
+  }
+  // Made once for all workers to come, which takes its time.
+  beforeAll(async () => void (await Promise.all([workflowsFor({ dataConverter: ENCRYPTED }), workflowsFor({})])), 300_000);
+  afterEach(async () => await world.close());
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const INPUT = { organization: 'acme', labels: ['marked-label'], env: { MARKED_NAME: 'marked-value' }, intervals: SHORT_INTERVALS } satisfies RunnerInput;
+  const MARKS = ['marked-label', 'MARKED_NAME', 'marked-value', 'marked-summary', 'marked-details', 'marked-memo', 'marked-reason'];
+
+  /** A life with a mark in everything that a user writes. */
+  async function start(): Promise<WorkflowHandle> {
+    return await world.client.workflow.start(RUNNER_WORKFLOW, {
+      workflowId: `runner-${randomUUID().slice(0, 8)}`,
+      taskQueue: world.taskQueue,
+      args: [INPUT],
+      staticSummary: 'marked-summary',
+      staticDetails: 'marked-details',
+      memo: { [SET_COVER_MEMO]: 'marked-memo' },
+    });
+  }
+  /** Has its runner come online, and drains it. */
+  async function live(handle: WorkflowHandle): Promise<RunnerResult> {
+    await until('its pod', () => compute.pods.size > 0);
+    for (const pod of compute.pods.keys()) compute.start(pod);
+    await until('the runner to be idle', async () => (await handle.query<{ phase: string }>('status')).phase === 'Idle');
+    await handle.executeUpdate('drain', { args: [{ reason: 'marked-reason' }] });
+    return (await handle.result()) as RunnerResult;
+  }
+  /** As whoever may read there sees it. */
+  async function lies({ workflowId }: WorkflowHandle): Promise<string> {
+    const raw = new Client({ connection: world.client.connection }).workflow.getHandle(workflowId);
+    const description = await world.client.workflowService.describeWorkflowExecution({ namespace: 'default', execution: { workflowId } });
+    return readable([await raw.fetchHistory(), description]);
+  }
+  const seen = (text: string, words: readonly string[]): string[] => words.filter((word) => text.includes(word));
+  const cli = async (args: readonly string[], more: Record<string, string> = { HOLDFAST_CODEC_KEY_FILE: keyFile }): Promise<CliRun> =>
+    await runCli(args, { TEMPORAL_ADDRESS: address, HOLDFAST_TASK_QUEUE: world.taskQueue, ...more });
+  const keysOf = (name: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, `${name} ${randomBytes(32).toString('base64')}\n`);
+    return path;
+  };
+
+  test('with the codec: nothing of input, result, update, summary, details and memo; but names and search attributes', async () => {
+    await begin();
+    const handle = await start();
+    const result = await live(handle);
+    expect(result).toMatchObject({ outcome: 'succeeded', message: expect.stringContaining('marked-reason') });
+    const text = await lies(handle);
+    expect(seen(text, [...MARKS, result.message])).toEqual([]);
+    expect(text).toContain('"encryption-key-id":"first"');
+    // As docs/security.md says.
+    const names = ['acme', handle.workflowId, world.taskQueue, result.runnerName, 'awaitPod', 'ended/'];
+    expect(seen(text, names)).toEqual(names);
+  });
+
+  test('without: all of it, and its author is warned in the details', async () => {
+    await begin(CLEAR);
+    const handle = await start();
+    await until('its details', async () => JSON.stringify(await handle.query('__temporal_workflow_metadata')).includes('Warning'), undefined);
+    const details = JSON.stringify(await handle.query('__temporal_workflow_metadata'));
+    expect(details).toContain('what is written for MARKED_NAME lies in Temporal in clear');
+    expect(details).not.toContain('marked-value');
+    await live(handle);
+    expect(seen(await lies(handle), MARKS)).toEqual(MARKS);
+  });
+
+  test('with it nobody is warned', async () => {
+    await begin();
+    const handle = await start();
+    await until('its pod', () => compute.pods.size > 0);
+    expect(JSON.stringify(await handle.query('__temporal_workflow_metadata'))).not.toContain('Warning');
+  });
+
+  test('a life from before there were keys goes on', async () => {
+    await begin(CLEAR);
+    const handle = await start();
+    await until('its pod', () => compute.pods.size > 0);
+    await world.suspend();
+    await world.resume(undefined, ENCRYPTED);
+    expect(await live(new Client({ connection: world.client.connection, dataConverter: ENCRYPTED }).workflow.getHandle(handle.workflowId))).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  test.each([['no keys', () => CLEAR], ['other keys', () => encryptedDataConverter({ keyFile: keysOf('other') })]])('a worker with %s does nothing to a life, and says which key is missing; one that has it goes on', async (_what, another) => {
+    await begin();
+    await world.suspend();
+    const handle = await start();
+    await world.resume(undefined, another());
+    const raw = new Client({ connection: world.client.connection, dataConverter: another() }).workflow.getHandle(handle.workflowId);
+    const failed = async (): Promise<unknown> => (await raw.fetchHistory()).events?.find((event) => event.workflowTaskFailedEventAttributes);
+    await until('the task to fail', async () => (await failed()) !== undefined);
+    expect((await handle.describe()).status.name).toBe('RUNNING');
+    expect({ pods: compute.pods.size, calls: ci.calls }).toEqual({ pods: 0, calls: [] });
+    await world.suspend();
+    await world.resume();
+    expect(await live(handle)).toMatchObject({ outcome: 'succeeded', attempt: 1 });
+  });
+
+  test('the keys are rotated under a life: it goes on, and what comes is encrypted with the new one', async () => {
+    const before = readFileSync(keyFile, 'utf8');
+    await begin();
+    const handle = await start();
+    await until('its pod', () => compute.pods.size > 0);
+    writeFileSync(keyFile, `second ${randomBytes(32).toString('base64')}\n${before}`);
+    expect(await live(handle)).toMatchObject({ outcome: 'succeeded' });
+    const history = await new Client({ connection: world.client.connection }).workflow.getHandle(handle.workflowId).fetchHistory();
+    expect(readable(history.events?.[0])).toContain('"encryption-key-id":"first"');
+    expect(readable(history.events?.at(-1))).toContain('"encryption-key-id":"second"');
+  });
+
+  test('the command shows why a runner waits, and how it failed; without the key it says which is missing', async () => {
+    await begin();
+    world.pretences.push({
+      activity: 'provision',
+      answer: () => {
+        throw failure('no node for marked-trouble', 'SomeTrouble', { nextRetryDelayMs: 3_600_000 });
+      },
+    });
+    const waiting = await start();
+    let shown: CliRun | undefined;
+    await until('the command to show why', async () => (shown = await cli(['runner', 'get', waiting.workflowId])).stdout.includes('no node for marked-trouble'), () => JSON.stringify(shown));
+    const text = await lies(waiting);
+    expect(seen(text, ['marked-trouble', 'Encoded failure'])).toEqual(['Encoded failure']);
+    for (const more of [{}, { HOLDFAST_CODEC_KEY_FILE: keysOf('other') }] as Record<string, string>[]) {
+      expect(await cli(['runner', 'get', waiting.workflowId], more)).toEqual({ status: 2, stdout: '', stderr: expect.stringMatching(/encrypted with the key "(first|second)".*HOLDFAST_CODEC_KEY_FILE/) });
+    }
+
+    const refused = await world.client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${randomUUID().slice(0, 8)}`, taskQueue: world.taskQueue, args: [{ ...INPUT, onTerm: 'marked-term' as never }] });
+    await expect(refused.result()).rejects.toThrow('Workflow execution failed');
+    expect(await lies(refused)).not.toContain('marked-term');
+    expect((await cli(['runner', 'get', refused.workflowId])).stdout).toMatch(/Message: +the workflow failed: .*onTerm/);
+  });
+
+  test("Temporal's own command line reads it with the codec server", async () => {
+    await begin();
+    const handle = await start();
+    const server = createCodecServer({ codec: new EncryptionCodec(new CodecKeyFile(keyFile)), origins: [], tokens: () => ['sesame'], logger: pino({ level: 'silent' }) });
+    try {
+      const endpoint = await server.listen({ host: '127.0.0.1', port: 0 });
+      const temporal = await resolveBinary('temporal');
+      const show = async (...flags: string[]): Promise<string> =>
+        (await promisify(execFile)(temporal, ['workflow', 'show', '--workflow-id', handle.workflowId, '--address', address, '--output', 'json', ...flags], { env: { ...process.env, TEMPORAL_CONFIG_FILE: '/dev/null' } })).stdout;
+      expect(readable(JSON.parse(await show()))).not.toContain('marked-value');
+      expect(readable(JSON.parse(await show('--codec-endpoint', endpoint, '--codec-auth', 'Bearer sesame')))).toContain('marked-value');
+    } finally {
+      await server.close();
+    }
+  });
+});

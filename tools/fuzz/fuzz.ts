@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import type { FuzzTarget } from './target.ts';
+import type { Watch } from './watchdog.ts';
+
+export interface FuzzOptions {
+  readonly cases: number;
+  readonly seed: number;
+  /** A case again, as a finding names it; its input is shown. */
+  readonly path?: string;
+  readonly watch: Watch;
+}
+
+/** The smallest input that was found to do what must not happen. */
+export interface Finding {
+  /** Which case of the seed, for `--path`. */
+  readonly path: string;
+  readonly input: string;
+  readonly error: string;
+}
+
+export interface TargetReport {
+  readonly target: string;
+  readonly seed: number;
+  readonly cases: number;
+  readonly seconds: number;
+  /** CPU of the slowest case, in ms. */
+  readonly slowestMs: number;
+  /** Nothing else is tried once something is found. */
+  readonly finding?: Finding;
+}
+
+/** CPU, not time: a busy machine is no finding. */
+const LONGEST_MS = 1_000;
+
+/** Runs the cases of one target; never throws for what a case does. */
+export async function fuzz({ name, open }: FuzzTarget, { cases, seed, path, watch }: FuzzOptions): Promise<TargetReport> {
+  const opened = await open();
+  const strays: unknown[] = [];
+  const stray = (reason: unknown): void => void strays.push(reason);
+  process.on('unhandledRejection', stray);
+  process.on('uncaughtException', stray);
+  const startedAt = performance.now();
+  let run = 0;
+  let slowestMs = 0;
+  const property = fc.asyncProperty(opened.inputs, async (input) => {
+    watch.begin(name, seed, path ?? String(run));
+    run++;
+    if (path !== undefined) process.stderr.write(`${name}, seed ${seed}, path ${path}: ${shown(input)}\n`);
+    const before = cpuMs();
+    const pending = opened.run(input);
+    if (pending !== undefined) {
+      await pending;
+      // What nobody waits for is told when the event loop turns.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const tookMs = cpuMs() - before;
+    slowestMs = Math.max(slowestMs, tookMs);
+    if (tookMs > LONGEST_MS) throw new Error(`took ${Math.round(tookMs)} ms of CPU`);
+    if (strays.length > 0) throw new Error('an error that nobody handled', { cause: strays.splice(0)[0] });
+  });
+  try {
+    const result = await fc.check(property, { seed, numRuns: cases, ...(path === undefined ? {} : { path }) });
+    const finding = result.failed ? { path: result.counterexamplePath ?? '', input: shown(result.counterexample?.[0]), error: described(result.errorInstance) } : undefined;
+    return { target: name, seed, cases: run, seconds: (performance.now() - startedAt) / 1_000, slowestMs, ...(finding && { finding }) };
+  } finally {
+    watch.end();
+    process.off('unhandledRejection', stray);
+    process.off('uncaughtException', stray);
+    await opened.close?.();
+  }
+}
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** As it can be pasted into a test, but for what is endless. */
+function shown(input: unknown): string {
+  const text = fc.stringify(input);
+  return text.length > 3_000 ? `${text.slice(0, 3_000)}… (${text.length} characters)` : text;
+}
+
+function described(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? '' : `\ncaused by ${described(error.cause)}`;
+  return `${error.stack?.split('\n').slice(0, 8).join('\n') ?? error.message}${cause}`;
+}

@@ -1,0 +1,34 @@
+/** What the client hands on as Temporal has it, read with the data converter: payloads, and the messages of failures. */
+import type { LoadedDataConverter, Payload } from '@temporalio/common';
+
+/** As far as it is read here. */
+interface RawFailure {
+  readonly message?: string | null;
+  readonly encodedAttributes?: Payload | null;
+  readonly cause?: RawFailure | null;
+}
+
+/** The first of the payloads, decrypted. @throws PayloadKeyError */
+export async function firstPayload({ payloadCodecs }: LoadedDataConverter, payloads: readonly Payload[] | null | undefined): Promise<Payload | undefined> {
+  let read = (payloads ?? []).slice(0, 1);
+  for (const codec of payloadCodecs.toReversed()) read = await codec.decode(read);
+  return read[0];
+}
+
+/** Message of a failure and of its causes, each once. @throws PayloadKeyError */
+export async function failureText(converter: LoadedDataConverter, failure: RawFailure | null | undefined): Promise<string | undefined> {
+  const messages: string[] = [];
+  for (let each = failure; each; each = each.cause) {
+    const message = await failureMessage(converter, each);
+    if (message && !messages.includes(message)) messages.push(message);
+  }
+  return messages.length === 0 ? undefined : messages.join(': ');
+}
+
+/** Where failures are encoded, the message in clear says only that. @throws PayloadKeyError */
+export async function failureMessage(converter: LoadedDataConverter, { message, encodedAttributes }: RawFailure): Promise<string | undefined> {
+  if (!encodedAttributes) return message ?? undefined;
+  const payload = await firstPayload(converter, [encodedAttributes]);
+  const attributes = payload && converter.payloadConverter.fromPayload<{ message?: unknown } | null>(payload);
+  return typeof attributes?.message === 'string' ? attributes.message : (message ?? undefined);
+}

@@ -1,0 +1,39 @@
+/** The keys of the payload codec, as their file says them: one on each line, its id and 32 bytes in base64; the first encrypts, all decrypt. */
+import { createSecretKey, type KeyObject } from 'node:crypto';
+
+/** One key of AES-256. */
+export interface CodecKey {
+  /** Is in clear beside everything that was encrypted with the key. */
+  readonly id: string;
+  readonly key: KeyObject;
+}
+
+/** The first encrypts. */
+export type CodecKeys = readonly [CodecKey, ...CodecKey[]];
+
+const KEY_BYTES = 32;
+const LINE = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})[ \t]+([A-Za-z0-9+/]+={0,2})$/;
+const HOW = 'write an id of letters, digits, ".", "_" and "-", a space, and what "openssl rand -base64 32" prints';
+
+/**
+ * Empty lines and those that begin with `#` say nothing.
+ * @throws Error that names the line, and never what is in it
+ */
+export function parseCodecKeys(text: string): CodecKeys {
+  const keys: CodecKey[] = [];
+  text.split('\n').forEach((raw, index) => {
+    const line = raw.trim();
+    if (line !== '' && !line.startsWith('#')) keys.push(parseLine(line, index + 1, keys));
+  });
+  const [first, ...others] = keys;
+  if (first === undefined) throw new Error(`has no key: ${HOW}`);
+  return [first, ...others];
+}
+
+function parseLine(line: string, number: number, before: readonly CodecKey[]): CodecKey {
+  const [, id = '', base64 = ''] = LINE.exec(line) ?? [];
+  const bytes = Buffer.from(base64, 'base64');
+  if (id === '' || bytes.length !== KEY_BYTES) throw new Error(`line ${number} is no key of ${KEY_BYTES} bytes with its id: ${HOW}`);
+  if (before.some((other) => other.id === id)) throw new Error(`line ${number} has the id of a line before it: give each key an id of its own`);
+  return { id, key: createSecretKey(bytes) };
+}
