@@ -6,8 +6,10 @@ import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 
-const documents = (path: string): { kind: string; metadata: { name: string; namespace?: string } }[] =>
-  parseAllDocuments(readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8')).map((document) => document.toJS() as never);
+const MANIFESTS = ['namespaces.yaml', 'rbac.yaml', 'rbac-nodes.yaml', 'sweep.yaml'];
+
+const text = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
+const documents = (path: string): { kind: string; metadata: { name: string; namespace?: string } }[] => parseAllDocuments(text(path)).map((document) => document.toJS() as never);
 const policies = documents('namespaces.yaml').filter(({ kind }) => kind === 'NetworkPolicy') as V1NetworkPolicy[];
 
 interface End {
@@ -91,9 +93,24 @@ describe('network policies', () => {
   });
 
   test('are of the namespaces that the other manifests name', () => {
-    const all = [...documents('namespaces.yaml'), ...documents('rbac.yaml')];
+    const all = MANIFESTS.flatMap(documents);
     const made = all.filter(({ kind }) => kind === 'Namespace').map(({ metadata }) => metadata.name);
     expect(made).toEqual(['holdfast', 'holdfast-runners']);
     for (const { metadata } of all) if (metadata.namespace !== undefined) expect([...made, 'kube-system']).toContain(metadata.namespace);
+  });
+});
+
+describe('the rights of', () => {
+  const settingsOf = (yaml: string): string[] => [...yaml.matchAll(/\{ name: HOLDFAST_KUBERNETES_NAMESPACE, value: (\S+) \}/g)].map(([, value]) => value ?? '');
+
+  test.each([
+    ['the worker', 'rbac.yaml', '../docs/operations.md'],
+    ['the sweep', 'sweep.yaml', 'sweep.yaml'],
+  ])('%s are where its settings say that runners are, and its account is where it runs', (_who, manifest, run) => {
+    const all = documents(manifest) as { kind: string; metadata: { name: string; namespace?: string }; subjects?: { name: string; namespace: string }[] }[];
+    const placed = (wanted: string): string[] => all.flatMap(({ kind, metadata }) => (kind === wanted && metadata.namespace !== 'kube-system' ? [metadata.namespace ?? ''] : []));
+    expect(settingsOf(text(run))).toEqual(['holdfast-runners']);
+    expect({ roles: placed('Role'), bindings: placed('RoleBinding'), accounts: placed('ServiceAccount') }).toEqual({ roles: ['holdfast-runners'], bindings: ['holdfast-runners'], accounts: ['holdfast'] });
+    for (const { name, namespace } of all.flatMap(({ subjects = [] }) => subjects)) expect({ name, namespace }).toEqual({ name: all.find(({ kind }) => kind === 'ServiceAccount')?.metadata.name, namespace: 'holdfast' });
   });
 });
