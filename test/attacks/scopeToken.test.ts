@@ -44,7 +44,7 @@ async function searched(world: ClusterWorld, run: ClusterRun, uid: number | ''):
   const { data = {} } = await core.readNamespacedSecret({ name: pod, namespace });
   const token = Buffer.from(data['RUNNER_TOKEN'] ?? '', 'base64').toString();
   expect(token).toMatch(/^A[0-9A-F]{28}$/);
-  const backwards = [token, runnerName].map((text) => [...text].reverse().join(''));
+  const backwards = [token, runnerName].map((text) => Array.from(text).toReversed().join(''));
   const job = run.queueJob(`cat >search.cjs <<'END'\n${SEARCH}\nEND\nchmod 755 . && echo "$RUNNER_NAME" >control && node "$PWD/search.cjs" '${uid}' ${backwards.join(' ')}`);
   await run.jobSays(job, 'searched');
   const found = run.jobOutput(job).filter((line) => line.startsWith('found '));
