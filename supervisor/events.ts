@@ -4,7 +4,7 @@ import type { StopReason } from '../core/domain/pod.ts';
 /** Signals from outside that ask the command to end. */
 export type StoppingSignal = 'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGHUP';
 
-export type TimerName = 'timeout' | 'drain' | 'look' | 'grace' | 'cleanup' | 'deadMan' | `signal${number}`;
+export type TimerName = 'timeout' | 'drain' | 'grace' | 'cleanup' | 'deadMan' | `signal${number}`;
 
 /** Everything that can happen to the supervisor. */
 export type SupervisorEvent =
@@ -13,7 +13,7 @@ export type SupervisorEvent =
   /** Preparations or the start failed. */
   | { readonly kind: 'startFailed'; readonly message: string }
   | { readonly kind: 'spawned' }
-  /** The reason that somebody outside has written down; looked for before every other event. */
+  /** The reason that somebody outside has written down; looked for twice a second and before every other event. */
   | { readonly kind: 'stated'; readonly reason: StopReason }
   /** `idle`: it is a CI runner, and known to have no job. */
   | { readonly kind: 'stopSignal'; readonly signal: StoppingSignal; readonly idle: boolean }

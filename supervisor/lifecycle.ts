@@ -3,7 +3,7 @@ import { formatDuration } from './duration.ts';
 import type { StoppingSignal, SupervisorEvent, TimerName } from './events.ts';
 import { type ChildEnd, type ExitStatus, exitCodeOf, exitStatusOf, NOT_RUN } from './exitStatus.ts';
 import type { Plan } from './plan.ts';
-import type { StopReason } from '../core/domain/pod.ts';
+import { type StopReason, waitsForJob } from '../core/domain/pod.ts';
 
 /**
  * `starting` until the child runs; `draining`: it may finish; `stopping`: it has got its signal and its grace runs; `killing`: the
@@ -35,9 +35,6 @@ export const INITIAL_STATE: LifecycleState = { phase: 'starting', reason: null, 
 
 /** The records need a moment even when no time for cleanup was given, in ms. */
 const LEAST_CLEANUP_MS = 1000;
-
-/** How often a drain looks for a reason that cuts it short, in ms. */
-const LOOK_MS = 500;
 
 /** Go's words, which Prow's log lines use. */
 const SIGNAL_WORDS: Readonly<Record<StoppingSignal, string>> = { SIGTERM: 'terminated', SIGINT: 'interrupt', SIGQUIT: 'quit', SIGHUP: 'hangup' };
@@ -77,10 +74,14 @@ export function step(state: LifecycleState, event: SupervisorEvent, plan: Plan):
   }
 }
 
-/** A drain may be cut short at any moment: whoever stops the pod may be heard later than the signal. */
+/**
+ * A reason that does not wait for the job is an order, heard before the signal, after it (a drain is cut short) or without it: whoever stops
+ * the pod may wait with the signal until this is done.
+ */
 function onStated(state: LifecycleState, reason: StopReason, plan: Plan): Transition {
-  if (state.phase !== 'draining' || waitsForJob(reason)) return stay(state);
-  return then([{ kind: 'log', level: 'info', msg: `Process may not finish any more: ${reason}` }], stop(state, 'SIGTERM', reason, plan));
+  if (!running(state) || waitsForJob(reason)) return stay(state);
+  const line = state.phase === 'draining' ? `Process may not finish any more: ${reason}` : `Process is told to stop: ${reason}`;
+  return then([{ kind: 'log', level: 'info', msg: line }], stop(state, 'SIGTERM', reason, plan));
 }
 
 function onStopSignal(state: LifecycleState, event: SupervisorEvent & { kind: 'stopSignal' }, plan: Plan): Transition {
@@ -122,8 +123,6 @@ function onTimer(state: LifecycleState, name: TimerName, plan: Plan): Transition
         [error(`Process did not finish before ${formatDuration(plan.drainTimeoutMs)} drain timeout`)],
         stop(state, 'SIGTERM', drainReason(state), plan),
       );
-    case 'look':
-      return state.phase === 'draining' ? { state, actions: [timer('look', LOOK_MS)] } : stay(state);
     case 'grace':
       if (state.phase !== 'stopping') return stay(state);
       return then([error(`Process did not exit before ${formatDuration(plan.signalTimeoutMs)} grace period`)], state.end === undefined ? sweep(state, 'killing') : ended(state, plan));
@@ -206,7 +205,6 @@ function drain(state: LifecycleState, reason: StopReason, plan: Plan): Transitio
       { kind: 'log', level: 'info', msg: `Process may finish within ${formatDuration(plan.drainTimeoutMs)} drain timeout` },
       { kind: 'tellReason', reason },
       timer('drain', plan.drainTimeoutMs),
-      timer('look', LOOK_MS),
       timer('deadMan', plan.drainTimeoutMs + plan.signalTimeoutMs + leastCleanupMs(plan)),
     ],
   };
@@ -248,8 +246,6 @@ function mayDrain({ signal, idle }: SupervisorEvent & { kind: 'stopSignal' }, st
   return stated === undefined || waitsForJob(stated);
 }
 
-/** Whoever stops the pod for a reason that does not wait for the job says so. */
-const waitsForJob = (stated: StopReason): boolean => stated === 'drained' || stated === 'evicted';
 const drainReason = ({ stated, reason }: LifecycleState): StopReason => stated ?? reason ?? 'drained';
 
 const running = (state: LifecycleState): boolean => state.phase === 'running' || state.phase === 'draining';

@@ -30,6 +30,8 @@ const TERMINATION_LOG = '/dev/termination-log';
 const LAST_MOMENT_MS = 200;
 /** How long a file operation may take at the end until it counts as one that hangs, in ms. */
 const SETTLE_MS = 2_000;
+/** How often the reason that somebody outside may state is looked for, in ms. */
+const LOOK_MS = 500;
 const MARK = 'HOLDFAST_SUPERVISOR';
 
 /** Does what the lifecycle orders, and tells it what happens. Ends the process. */
@@ -103,6 +105,7 @@ export class Supervisor {
     const reasons = new StopReasonFiles(join(folder, 'stop-reason'), stopReasonFrom, this.#pending);
     await this.#pending.track(rm(reasons.forChild, { force: true }));
     this.#reasons = reasons;
+    if (stopReasonFrom !== undefined) setInterval(() => this.#look(), LOOK_MS);
     const said: Record<string, string> = { [MARK]: this.#id, HOLDFAST_STOP_REASON_FILE: reasons.forChild, HOLDFAST_ATTEMPT: String(attempt) };
     if (stateDir !== undefined) said['HOLDFAST_STATE_DIR'] = stateDir;
     this.#env = childEnvironment(process.env, said);
@@ -131,9 +134,13 @@ export class Supervisor {
     return runDir;
   }
 
-  #happened(event: SupervisorEvent): void {
+  #look(): void {
     const reason = this.#reasons?.stated();
     if (reason !== undefined) this.#step({ kind: 'stated', reason });
+  }
+
+  #happened(event: SupervisorEvent): void {
+    this.#look();
     this.#step(event);
     this.#probes?.changed();
   }

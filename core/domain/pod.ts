@@ -136,6 +136,9 @@ export interface PodExit {
 export const STOP_REASONS = ['timeout', 'cancelled', 'superseded', 'evicted', 'drained'] as const;
 export type StopReason = (typeof STOP_REASONS)[number];
 
+/** Does the reason leave a job its time? Each of the others is an order to stop at once, in whatever way it reaches the supervisor. */
+export const waitsForJob = (reason: StopReason): boolean => reason === 'drained' || reason === 'evicted';
+
 /** The part of the supervisor's termination message that decisions need. A job may have forged it: it never makes an `errored`. */
 export interface SupervisorRecord {
   /** Why the command was being stopped when it ended; absent: it ended by itself. */

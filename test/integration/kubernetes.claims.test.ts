@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { V1Node } from '@kubernetes/client-node';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
-import type { PodRequest, Supervision } from '../../core/domain/pod.ts';
+import { until } from '../support/until.ts';
+import type { PodRequest, PodView, Supervision } from '../../core/domain/pod.ts';
 
 const SUPERVISION: Supervision = { watches: 'command', oneJob: true, onTerm: 'checkpoint', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 600_000 };
 
@@ -73,11 +74,33 @@ await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernete
     const reason = async (): Promise<string | undefined> => (await harness.core.readNamespacedPod({ name: pod.name, namespace: harness.namespace })).metadata?.annotations?.['holdfast.dev/stop-reason'];
     expect(await compute.deletePod({ ...pod, uid: '00000000-0000-0000-0000-000000000000' }, { announce: 'superseded' })).toBe('gone');
     expect(await reason()).toBeUndefined();
-    expect(await compute.deletePod(pod, { announce: 'cancelled' })).toBe('terminating');
-    expect(await reason()).toBe('cancelled');
+    expect(await compute.deletePod(pod, { announce: 'drained' })).toBe('terminating');
+    expect(await reason()).toBe('drained');
     await harness.vanish(pod);
     expect(await compute.deletePod(pod, { announce: 'cancelled' })).toBe('gone');
   });
+
+  test('an order: the pod is deleted once its runner has followed it, or has not for a while', async () => {
+    const compute = harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });
+    const [obeys, deaf] = await Promise.all([1, 2].map(async () => await compute.createPod(request({ supervision: SUPERVISION }), undefined)));
+    const life = async ({ name }: PodView): Promise<[string | undefined, boolean]> => {
+      const { metadata } = await harness.core.readNamespacedPod({ name, namespace: harness.namespace });
+      return [metadata?.annotations?.['holdfast.dev/stop-reason'], metadata?.deletionTimestamp !== undefined];
+    };
+    for (const pod of [obeys!, deaf!]) await harness.makeRunning(pod);
+    const startMs = performance.now();
+    const deletions = [compute.deletePod(obeys!, { announce: 'cancelled' }), compute.deletePod(deaf!, { announce: 'timeout' })];
+    await until('both to be told', async () => JSON.stringify(await Promise.all([obeys!, deaf!].map(life))) === '[["cancelled",false],["timeout",false]]');
+    await harness.end(obeys!, 143);
+    expect(await deletions[0]).toBe('gone');
+    expect(await life(deaf!)).toEqual(['timeout', false]);
+    expect(await deletions[1]).toBe('terminating');
+    expect(performance.now() - startMs).toBeGreaterThan(14_000);
+    // Told while it is terminating already, it would not hear of it.
+    const againMs = performance.now();
+    expect(await compute.deletePod(deaf!, { announce: 'cancelled' })).toBe('terminating');
+    expect(performance.now() - againMs).toBeLessThan(10_000);
+  }, 60_000);
 
   test('the API server takes the pod as it is, its probes and mounts included', async () => {
     const compute = harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });

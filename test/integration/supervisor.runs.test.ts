@@ -65,13 +65,24 @@ test('its status is not lost to a file that is just being read as it ends', asyn
 describe('the reason', () => {
   test('is in the file before the signal comes, as somebody outside stated it', async () => {
     const dir = folder();
-    writeFileSync(join(dir, 'stated'), 'superseded');
+    writeFileSync(join(dir, 'stated'), 'evicted');
     const supervised = run(['--stop-reason-from', join(dir, 'stated'), '--marker', join(dir, 'marker'), '--', 'sh', '-c', `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 0' TERM; echo up; ${TICK}`]).reading();
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     expect(await supervised.status()).toBe(0);
-    expect(supervised.stdout.toString()).toContain('why: superseded');
-    expect(marker(join(dir, 'marker'))).toMatchObject({ reason: 'superseded' });
+    expect(supervised.stdout.toString()).toContain('why: evicted');
+    expect(marker(join(dir, 'marker'))).toMatchObject({ reason: 'evicted' });
+  });
+
+  test.each(['stop', 'drain', 'checkpoint'])('an order stops the command before any signal comes (on-term %s)', async (onTerm) => {
+    const dir = folder();
+    const supervised = run(['--on-term', onTerm, '--stop-reason-from', join(dir, 'stated'), '--marker', join(dir, 'marker'), '--', 'sh', '-c', `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 6' TERM; echo up; ${TICK}`]).reading();
+    await supervised.printed('up');
+    writeFileSync(join(dir, 'stated'), 'timeout');
+    expect(await supervised.status()).toBe(6);
+    expect(supervised.stdout.toString()).toContain('why: timeout');
+    expect(supervised.logs.map(({ msg }) => msg)).toContain('Process is told to stop: timeout');
+    expect(marker(join(dir, 'marker'))).toMatchObject({ exitCode: 6, reason: 'timeout' });
   });
 
   test('checkpoint: evicted, never cancelled; attempt and state folder reach the command', async () => {

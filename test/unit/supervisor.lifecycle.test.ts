@@ -56,7 +56,7 @@ const swept: SupervisorEvent = { kind: 'swept' };
 const recorded: SupervisorEvent = { kind: 'recorded' };
 
 const STOPPED = (reason: string, name: string): string[] => ['no timers', `tell ${reason}`, `group gets ${name}`, 'timer grace 1800000', 'timer deadMan 1860000'];
-const DRAINING = (reason: string): string[] => ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', `tell ${reason}`, 'timer drain 600000', 'timer look 500', 'timer deadMan 2460000'];
+const DRAINING = (reason: string): string[] => ['Entrypoint received interrupt: terminated', '(Process may finish within 10m0s drain timeout)', `tell ${reason}`, 'timer drain 600000', 'timer deadMan 2460000'];
 const SWEEP = ['no timers but deadMan', 'sweep'];
 const RECORD = (what: string): string[] => ['no timers but deadMan', `record ${what}`];
 const EXIT = (how: string): string[] => ['no timers but deadMan', `exit ${how}`];
@@ -189,28 +189,32 @@ describe('a life, step by step', () => {
     },
     ...(['cancelled', 'superseded', 'timeout'] as const).map((reason) => ({
       what: `drain: cut short by ${reason}, stated late; stated again, nothing more`,
-      events: [ready, spawned, signal('SIGTERM'), timer('look'), stated(reason), timer('look'), stated(reason)],
+      events: [ready, spawned, signal('SIGTERM'), stated(reason), stated(reason)],
       plan: { onTerm: 'drain' } as const,
       did: [
-        ['spawn'], ['timer timeout 14400000'], DRAINING('drained'), ['timer look 500'],
-        [`(Process may not finish any more: ${reason})`, ...STOPPED(reason, 'SIGTERM')], [], [],
+        ['spawn'], ['timer timeout 14400000'], DRAINING('drained'),
+        [`(Process may not finish any more: ${reason})`, ...STOPPED(reason, 'SIGTERM')], [],
+      ],
+    })),
+    ...(['drain', 'stop', 'checkpoint'] as const).map((onTerm) => ({
+      what: `${onTerm}: stated before the signal, which comes too late; once`,
+      events: [ready, stated('cancelled'), spawned, stated('cancelled'), signal('SIGTERM'), stated('cancelled')],
+      plan: { onTerm },
+      did: [
+        ['spawn'], [], ['timer timeout 14400000'],
+        ['(Process is told to stop: cancelled)', ...STOPPED('cancelled', 'SIGTERM')],
+        ['Entrypoint received interrupt: terminated (already stopping, not passed on)'], [],
       ],
     })),
     ...(['drained', 'evicted'] as const).map((reason) => ({
       what: `drain: ${reason}, stated late, waits for the job`,
-      events: [ready, spawned, signal('SIGTERM'), stated(reason), timer('look'), timer('drain')],
+      events: [ready, spawned, signal('SIGTERM'), stated(reason), timer('drain')],
       plan: { onTerm: 'drain' } as const,
       did: [
-        ['spawn'], ['timer timeout 14400000'], DRAINING('drained'), [], ['timer look 500'],
+        ['spawn'], ['timer timeout 14400000'], DRAINING('drained'), [],
         ['Process did not finish before 10m0s drain timeout', ...STOPPED(reason, 'SIGTERM')],
       ],
     })),
-    {
-      what: 'stated before the signal: there is no drain',
-      events: [ready, spawned, stated('cancelled'), signal('SIGTERM')],
-      plan: { onTerm: 'drain' },
-      did: [['spawn'], ['timer timeout 14400000'], [], ['Entrypoint received interrupt: terminated', ...STOPPED('cancelled', 'SIGTERM')]],
-    },
     {
       what: 'stop.to process: every signal of the stop goes to the command alone',
       events: [ready, spawned, signal('SIGTERM'), timer('signal1'), timer('grace')],
@@ -280,13 +284,13 @@ describe('the reason', () => {
     const late = stated('superseded');
     expect(play([ready, spawned, signal('SIGTERM'), exited(0), late, empty]).did.at(-1)).toContain('record 0 null superseded');
     expect(play([ready, spawned, timer('timeout'), exited(0), late, empty]).did.at(-1)).toContain('record 127 null timeout');
-    expect(play([ready, spawned, late, exited(0)]).did.at(-1)).toContain('record 0 null null');
+    expect(play([ready, spawned, stated('evicted'), exited(0)]).did.at(-1)).toContain('record 0 null null');
   });
 });
 
 test('events that come too late change nothing', () => {
   const done = [ready, spawned, exited(0), recorded, swept];
-  for (const event of [ready, spawned, timer('timeout'), timer('drain'), timer('grace'), timer('cleanup'), timer('signal1'), timer('look'), stated('cancelled'), empty, swept, recorded, exited(1), { kind: 'jobEnded' } as const, { kind: 'cleanupEnded' } as const]) {
+  for (const event of [ready, spawned, timer('timeout'), timer('drain'), timer('grace'), timer('cleanup'), timer('signal1'), stated('cancelled'), empty, swept, recorded, exited(1), { kind: 'jobEnded' } as const, { kind: 'cleanupEnded' } as const]) {
     expect(play([...done, event]).did.at(-1)).toEqual([]);
   }
 });

@@ -5,15 +5,23 @@ import type { PodDeletion } from '../../../core/calls/index.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
 import { apiFailure, isAbsence, isOtherUid, toComputeError } from './errors.ts';
-import { STOP_REASON_ANNOTATION } from './metadata.ts';
-import type { PodRef } from '../../../core/domain/pod.ts';
+import { STOP_REASON_ANNOTATION, STOP_STATED_ANNOTATION } from './metadata.ts';
+import { viewOfPod } from './viewOfPod.ts';
+import { type PodRef, type StopReason, waitsForJob } from '../../../core/domain/pod.ts';
 
 /**
  * How long the kubelet is given to show a new annotation in the pod's downward API volume, in ms: it writes the volumes of a pod anew when
  * it hears of the change and has looked at its containers since the last time (every second), and never once the pod is terminating.
  * Seen on a node with ten processes waiting for each core: 2.2 s.
  */
-export const ANNOUNCEMENT_MS = 3_000;
+const SHOWN_MS = 3_000;
+
+/**
+ * When an order is stated again, in ms after the time before: a supervisor that has not been shown it drains, and is killed at the end of a
+ * grace without a drain. Most kubelets' pods are shown a change within a second; of 112, one was not within 15 s. Each further change makes
+ * the kubelet write the volume anew.
+ */
+const AGAIN_MS = [1_000, 2_000, 4_000, 8_000] as const;
 
 /**
  * Asks for the deletion of exactly this pod; its supervisor is told why beforehand, where that is asked for.
@@ -33,18 +41,29 @@ export async function askForDeletion(api: ApiServer, podPath: string, { name, ui
   }
 }
 
-/** Tells the supervisor why the pod will be stopped, where it can still read it. */
-async function announce(api: ApiServer, podPath: string, { name, uid }: PodRef, reason: string): Promise<void> {
-  const body = { metadata: { uid, annotations: { [STOP_REASON_ANNOTATION]: reason } } };
+/** Tells the supervisor why the pod will be stopped, where it can still read it, and gives it the time to: to one that is given an order, until its runner has ended. */
+async function announce(api: ApiServer, podPath: string, pod: PodRef, reason: StopReason): Promise<void> {
+  if (!(await canHear(api, podPath, pod, reason))) return;
+  if (waitsForJob(reason)) return await delay(SHOWN_MS);
+  for (const ms of AGAIN_MS) {
+    await delay(ms);
+    if (!(await canHear(api, podPath, pod, reason))) return;
+  }
+}
+
+/** States the reason. @returns whether the runner may come to know: it has not ended, and its pod is not terminating */
+async function canHear(api: ApiServer, podPath: string, { name, uid }: PodRef, reason: StopReason): Promise<boolean> {
+  const now = new Date().toISOString();
+  const body = { metadata: { uid, annotations: { [STOP_REASON_ANNOTATION]: reason, [STOP_STATED_ANNOTATION]: now } } };
   try {
-    await api.call({ verb: 'patch', resource: 'pods', path: podPath, body });
+    const { ended, terminating } = viewOfPod(await api.call<V1Pod>({ verb: 'patch', resource: 'pods', path: podPath, body }), now);
+    return !ended && !terminating;
   } catch (error) {
     const failure = apiFailure(error);
     // Gone already, or another UID, which the API server takes for the attempt to change it.
-    if (isAbsence(error, name) || (failure?.own === true && failure.status === 422 && failure.message.includes('metadata.uid'))) return;
+    if (isAbsence(error, name) || (failure?.own === true && failure.status === 422 && failure.message.includes('metadata.uid'))) return false;
     throw toComputeError(error, `annotate pod ${name}`);
   }
-  await delay(ANNOUNCEMENT_MS);
 }
 
 /**

@@ -28,6 +28,8 @@ export const COMMAND_PROBES = 'command';
 
 /** Why the pod is being stopped; the supervisor reads it through a downward API volume. */
 export const STOP_REASON_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-reason`;
+/** When that was stated last: a change, where the reason is stated again. */
+export const STOP_STATED_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-stated`;
 /** The runner's workflow, as far as a label can carry its id: `kubectl get pods,secrets,pvc -l holdfast.dev/workflow=…` finds what a terminated one left. */
 export const WORKFLOW_LABEL = `${RESERVED_METADATA_PREFIX}workflow`;
 

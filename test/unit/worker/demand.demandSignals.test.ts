@@ -99,16 +99,12 @@ describe('batches of events', () => {
   });
 
   test('after a signal there is a pause, in which more is gathered', async () => {
-    const times: number[] = [];
     const sizes: number[] = [];
-    const batches = signals(async (_to, events) => {
-      times.push(performance.now());
-      sizes.push(events.length);
-    }, { pauseMs: 40 });
+    const batches = signals(async (_to, events) => void sizes.push(events.length), { pauseMs: 40 });
     await batches.send('set-a', event(1), never);
+    // Without the pause the second would be on its way before the third comes.
     await Promise.all([2, 3].map(async (id) => await batches.send('set-a', event(id), never)));
     expect(sizes).toEqual([1, 2]);
-    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(39);
   });
 
   test('a signal has a size', async () => {
