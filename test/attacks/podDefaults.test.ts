@@ -1,9 +1,9 @@
 /** What a runner's pod may do without a word of its template, and the manifests around it, before a real API server. */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { CoreV1Api, KubernetesObjectApi, type KubernetesObject, type V1NetworkPolicy, type V1Pod } from '@kubernetes/client-node';
+import { CoreV1Api, KubernetesObjectApi, type KubernetesObject, type V1JobTemplateSpec, type V1NetworkPolicy, type V1Pod, type V1PodTemplateSpec } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 import type { PodTemplate, Supervision } from '../../core/domain/pod.ts';
@@ -31,16 +31,16 @@ await describeWithLab('a namespace that takes restricted pods only', { kubernete
     objects = kubeConfig.makeApiClient(KubernetesObjectApi);
     // The client knows the word `from` by another name.
     for (const object of await manifest()) await objects.create(JSON.parse(JSON.stringify(object).replaceAll('"from":', '"_from":')) as KubernetesObject);
-    await until('the namespace to have its account', async () => (await core.listNamespacedServiceAccount({ namespace: id })).items.some(({ metadata }) => metadata?.name === 'default'));
+    for (const namespace of namespaces.values()) await until('the namespace to have its account', async () => (await core.listNamespacedServiceAccount({ namespace })).items.some(({ metadata }) => metadata?.name === 'default'));
   });
   afterAll(async () => {
     for (const name of namespaces.values()) await core.deleteNamespace({ name });
   });
 
   /** @returns what the API server has against it */
-  async function refusal(pod: V1Pod): Promise<string | undefined> {
+  async function refusal(pod: V1Pod, namespace = id): Promise<string | undefined> {
     try {
-      await core.createNamespacedPod({ namespace: id, body: pod, dryRun: 'All' });
+      await core.createNamespacedPod({ namespace, body: pod, dryRun: 'All' });
       return undefined;
     } catch (error) {
       return String((error as { body?: unknown }).body ?? error);
@@ -74,6 +74,18 @@ await describeWithLab('a namespace that takes restricted pods only', { kubernete
     const text = await refusal(pod(template));
     expect(text).toContain('violates PodSecurity');
     expect(text).toContain(named);
+  });
+
+  test.each([
+    ['the worker of docs/operations.md', '../../docs/operations.md', /^```yaml\n(apiVersion: apps\/v1\n.*?)^```/ms],
+    ['the sweep', '../../deploy/sweep.yaml', /^(apiVersion: batch\/v1\n.*)/ms],
+  ])('takes %s, which writes nowhere', async (_what, path, found) => {
+    const [, yaml = ''] = found.exec(await readFile(new URL(path, import.meta.url), 'utf8')) ?? [];
+    const { spec } = parse(yaml) as { spec: { template?: V1PodTemplateSpec; jobTemplate?: V1JobTemplateSpec } };
+    const { serviceAccountName, ...podOf } = (spec.template ?? spec.jobTemplate?.spec?.template)!.spec!;
+    expect(serviceAccountName).toMatch(/^holdfast-/);
+    expect(podOf.containers.map(({ securityContext }) => securityContext?.readOnlyRootFilesystem)).toEqual([true]);
+    expect(await refusal({ metadata: { name: 'a' }, spec: podOf }, namespaces.get('holdfast'))).toBeUndefined();
   });
 
   test('holds the network policies as they are written', async () => {

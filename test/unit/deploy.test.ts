@@ -96,6 +96,7 @@ describe('the images', () => {
   test.each([
     ['deploy/images/worker.Dockerfile'],
     ['deploy/images/runner.Dockerfile'],
+    ['deploy/images/supervisor.Dockerfile'],
   ])('%s: its bases are pinned or stages, and what it copies is there', (path) => {
     const dockerfile = read(path);
     const stages = [...dockerfile.matchAll(/^FROM \S+ AS (\S+)$/gm)].map(([, stage]) => stage);
@@ -106,10 +107,11 @@ describe('the images', () => {
     for (const source of sources) expect([source, existsSync(join(PROJECT, source))]).toEqual([source, true]);
   });
 
-  test("the worker's image and the runner's make the supervisor's folder alike, with a script that exists", () => {
+  test("the images make the supervisor's folder alike, with a script that exists, and run as somebody by a number", () => {
     const making = (path: string): string | undefined => /^FROM \S+ AS packages\n[^]*?(?=^FROM (?!packages AS supervisor$))/m.exec(read(path))?.[0].trim();
     const script = making('deploy/images/runner.Dockerfile');
-    expect(script).toBe(making('deploy/images/worker.Dockerfile'));
+    for (const other of ['worker', 'supervisor']) expect(making(`deploy/images/${other}.Dockerfile`)).toBe(script);
+    for (const image of ['runner', 'worker', 'supervisor']) expect(read(`deploy/images/${image}.Dockerfile`)).toMatch(/^USER [1-9]\d*$/m);
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     expect(script).toMatch(/npm run build:supervisor-folder -- \/opt\/holdfast$/);
     expect(scripts['build:supervisor-folder']).toBe('node deploy/images/buildSupervisorFolder.ts');
