@@ -1,7 +1,7 @@
 /** What a runner's pod may do without a word of its template, and the manifests around it, before a real API server. */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { CoreV1Api, KubernetesObjectApi, type KubernetesObject, type V1JobTemplateSpec, type V1NetworkPolicy, type V1Pod, type V1PodTemplateSpec } from '@kubernetes/client-node';
+import { CoreV1Api, KubernetesObjectApi, type KubernetesObject, type V1NetworkPolicy, type V1Pod, type V1PodTemplateSpec } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
@@ -81,8 +81,8 @@ await describeWithLab('a namespace that takes restricted pods only', { kubernete
     ['the sweep', '../../deploy/sweep.yaml', /^(apiVersion: batch\/v1\n.*)/ms],
   ])('takes %s, which writes nowhere', async (_what, path, found) => {
     const [, yaml = ''] = found.exec(await readFile(new URL(path, import.meta.url), 'utf8')) ?? [];
-    const { spec } = parse(yaml) as { spec: { template?: V1PodTemplateSpec; jobTemplate?: V1JobTemplateSpec } };
-    const { serviceAccountName, ...podOf } = (spec.template ?? spec.jobTemplate?.spec?.template)!.spec!;
+    const { spec } = parse(yaml) as { spec: { template?: V1PodTemplateSpec; jobTemplate?: { spec: { template: V1PodTemplateSpec } } } };
+    const { serviceAccountName, ...podOf } = (spec.template ?? spec.jobTemplate!.spec.template).spec!;
     expect(serviceAccountName).toMatch(/^holdfast-/);
     expect(podOf.containers.map(({ securityContext }) => securityContext?.readOnlyRootFilesystem)).toEqual([true]);
     expect(await refusal({ metadata: { name: 'a' }, spec: podOf }, namespaces.get('holdfast'))).toBeUndefined();
