@@ -26,7 +26,7 @@ const CONTAINER = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', restar
 /** A kubelet that the API server does not answer tries until it does. */
 const RETRY_MS = 200;
 /** What the supervisor writes at the end: docs/supervisor.md. */
-const record = (hadJob: boolean): string => `{"exitCode":0,"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'done' : 'none'}"}`;
+const record = (exitCode: number, hadJob: boolean): string => `{"exitCode":${exitCode},"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'done' : 'none'}"}`;
 
 interface PlayedPod {
   view: PodView;
@@ -120,9 +120,9 @@ class KwokAgent {
     });
     pod.runner = runner;
     const end = await runner.ended;
-    if (end === 'refused') throw new Error('the CI server refused it');
+    if (end === 'refused') console.error(`KWOK agent: the CI server refused the runner in ${view.name}`);
     // By `stop` or `kill` it is the pod that ends the runner, not the runner that ends the pod.
-    if (end !== 'stopped' && this.#pods.has(view.name)) await this.#exit(view);
+    if (end !== 'stopped' && this.#pods.has(view.name)) await this.#exit(view, end === 'refused' ? 1 : 0);
   }
 
   /** As the kubelet reports what a probe tells, which it asks once a second; only of a pod that has probes. */
@@ -162,15 +162,16 @@ class KwokAgent {
     return await pRetry(async () => await this.#api.call<T>(call), { retries: Infinity, minTimeout: RETRY_MS, factor: 1, shouldRetry: ({ error }) => this.#pods.has(name) && !isDecided(error) });
   }
 
-  /** As the kubelet reports a container that exited with 0. */
-  async #exit(view: PodView): Promise<void> {
+  /** As the kubelet reports a container that has exited. */
+  async #exit(view: PodView, exitCode = 0): Promise<void> {
     const pod = this.#pods.get(view.name);
     if (pod === undefined || pod.ended) return;
     pod.ended = true;
     const finishedAt = new Date(Math.floor(Date.now() / 1000) * 1000);
-    const message = view.online === undefined ? {} : { message: record(pod.hadJob === true) };
-    const terminated = { exitCode: 0, reason: 'Completed', startedAt: new Date(view.startedAt ?? finishedAt), finishedAt, ...message };
-    await this.#patch(view, { status: { phase: 'Succeeded', containerStatuses: [{ ...CONTAINER, ready: false, started: false, state: { terminated } }] } });
+    const message = view.online === undefined ? {} : { message: record(exitCode, pod.hadJob === true) };
+    const [phase, reason] = exitCode === 0 ? ['Succeeded', 'Completed'] : ['Failed', 'Error'];
+    const terminated = { exitCode, reason, startedAt: new Date(view.startedAt ?? finishedAt), finishedAt, ...message };
+    await this.#patch(view, { status: { phase, containerStatuses: [{ ...CONTAINER, ready: false, started: false, state: { terminated } }] } });
     this.#step('exited', view);
   }
 
