@@ -8,6 +8,7 @@ import { createProcessCompute } from '../activities/compute/process/processCompu
 import { readJson } from '../activities/compute/process/atomicFile.ts';
 import { signalProcess } from '../activities/compute/process/processIdentity.ts';
 import type { RunnerInput } from '../core/contract/index.ts';
+import { RUNNER_IMAGE_COMMAND } from '../worker/settings/runnerImage.ts';
 
 export interface Target {
   /** Settings of the worker. */
@@ -74,7 +75,7 @@ export async function kubernetesTarget(options: { kubeconfig: string; image: str
       ...(options.supervisorImage === undefined ? {} : { HOLDFAST_SUPERVISOR_IMAGE: options.supervisorImage }),
     },
     simulator: { listen: '0.0.0.0', host: options.hostAddress },
-    runnerInput: { image: options.image, command: ['node', '/opt/holdfast/simulator/runner.ts'] },
+    runnerInput: { image: options.image, command: [...RUNNER_IMAGE_COMMAND] },
     async vanish(podName) {
       await api.deleteNamespacedPod({ name: podName, namespace: options.namespace, gracePeriodSeconds: 0 });
     },

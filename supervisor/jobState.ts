@@ -5,7 +5,7 @@ export interface JobState {
   readonly busy: boolean;
   /** A job was seen to start; stays so. */
   readonly ran: boolean;
-  /** The log told of the running job: then the log tells of its end, too. */
+  /** The log has told of something: then it tells of every job's start and end. Stays so. */
   readonly byLog: boolean;
 }
 
@@ -15,19 +15,19 @@ export const NO_JOB_YET: JobState = { online: false, busy: false, ran: false, by
 export type JobSign = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarted' | 'hookEnded';
 
 /**
- * The completed hook runs while the job is still being finished (its logs uploaded, its result reported), so the log's own line wins
- * when this runner has shown that it writes one.
+ * A runner that has shown that it writes a log is believed by its log alone: the completed hook runs while the job is still being finished (its logs
+ * uploaded, its result reported), and into the hooks' file any job can write, which has no way to the log.
  */
 export function jobStateAfter(state: JobState, sign: JobSign): JobState {
   switch (sign) {
     case 'logListening':
-      return { ...state, online: true };
+      return { ...state, online: true, byLog: true };
     case 'logStarted':
       return { online: true, busy: true, ran: true, byLog: true };
     case 'hookStarted':
-      return { ...state, online: true, busy: true, ran: true };
+      return state.byLog ? state : { ...state, online: true, busy: true, ran: true };
     case 'logEnded':
-      return { ...state, busy: false, byLog: false };
+      return { ...state, busy: false, byLog: true };
     case 'hookEnded':
       return state.byLog ? state : { ...state, busy: false };
   }

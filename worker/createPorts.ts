@@ -62,7 +62,7 @@ export async function createCompute({ compute, installation }: HoldfastConfig, {
     allNamespaces: compute.allNamespaces,
     installation,
     policy: compute.policy,
-    pod: { image: compute.image, ...defined({ command: compute.command }), ...(compute.supervisorImage !== undefined && { supervisor: { image: compute.supervisorImage } }) },
+    pod: { image: compute.image, ...defined({ command: compute.command, user: compute.user }), ...(compute.supervisorImage !== undefined && { supervisor: { image: compute.supervisorImage } }) },
     logger,
     ...defined({ onRequest }),
   });

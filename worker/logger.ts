@@ -1,6 +1,7 @@
 /** The worker's log: pino, for our own lines and for those of the Temporal SDK. */
 import { DefaultLogger, type LogEntry, type LogLevel, type Logger as TemporalLogger } from '@temporalio/worker';
 import { pino, stdSerializers, type DestinationStream, type Logger } from 'pino';
+import { escaped } from '../core/domain/shownText.ts';
 
 export interface LogOptions {
   readonly level: string;
@@ -9,7 +10,9 @@ export interface LogOptions {
 
 /** @param destination - @default standard output, written at once, so that the last line before an exit is not lost */
 export function createLogger(options: LogOptions, destination: DestinationStream = pino.destination({ dest: 1, sync: true })): Logger {
-  const target = options.format === 'text' ? { write: (line: string) => destination.write(asText(line)) } : destination;
+  const form = options.format === 'text' ? asText : (line: string): string => line.trimEnd();
+  // What a runner or a server says forges no line, and gives no orders to the terminal of whoever reads it.
+  const target = { write: (line: string) => destination.write(`${escaped(form(line))}\n`) };
   return pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) }, serializers: { err: stdSerializers.err } }, target);
 }
 
@@ -34,5 +37,5 @@ function isHousekeeping(level: LogLevel, message: string, meta: LogEntry['meta']
 function asText(line: string): string {
   const { level, time, msg, ...fields } = JSON.parse(line) as { level: string; time: string; msg?: string };
   const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  return `${time.slice(11, 19)} ${level.toUpperCase().padEnd(5)} ${msg ?? ''}${rest.join('')}\n`;
+  return `${time.slice(11, 19)} ${level.toUpperCase().padEnd(5)} ${msg ?? ''}${rest.join('')}`;
 }

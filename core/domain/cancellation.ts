@@ -1,4 +1,5 @@
 /** Cancel requests: what people and policies may ask for, and how two of them combine. Pure. */
+import { printable, shorten } from './shownText.ts';
 import type { CancelMode, CancelRequest, RunnerCause } from '../contract/index.ts';
 
 /** An accepted request to end the life early. */
@@ -39,8 +40,5 @@ export function readReason(body: { reason?: string } | undefined): string {
   return clean(typeof body?.reason === 'string' ? body.reason : '');
 }
 
-/** A reason comes from outside and is shown to people: no control characters, bounded. */
-function clean(reason: string): string {
-  // eslint-disable-next-line no-control-regex
-  return reason.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim().slice(0, MAX_REASON);
-}
+/** A reason comes from outside and is shown to people. */
+const clean = (reason: string): string => shorten(printable(reason), MAX_REASON);

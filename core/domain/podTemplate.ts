@@ -4,6 +4,8 @@
 export const RUNNER_CONTAINER = 'runner';
 /** The init container that copies the supervisor in. */
 export const SUPERVISOR_CONTAINER = 'holdfast-supervisor';
+/** The init container in which a runner with a registration token registers. A template's one of this name is merged under what Holdfast sets. */
+export const REGISTER_CONTAINER = 'holdfast-register';
 /** Labels and annotations under this prefix belong to Holdfast. */
 export const RESERVED_METADATA_PREFIX = 'holdfast.dev/';
 /** Name of the set that a runner belongs to. */
@@ -12,9 +14,12 @@ export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 /** Volumes under this prefix belong to Holdfast. */
 export const RESERVED_VOLUME_PREFIX = 'holdfast-';
 
+/** The variable with the registration token, which is good for the whole scope: no container that a job runs in ever has it. */
+export const REGISTRATION_TOKEN_ENV = 'RUNNER_TOKEN';
+
 /** Variables that carry the registration; the official runner reads each of its command-line options from ACTIONS_RUNNER_INPUT_*. */
 const RESERVED_ENV = new Set([
-  'RUNNER_NAME', 'RUNNER_TOKEN', 'RUNNER_URL', 'RUNNER_JITCONFIG', 'RUNNER_SCOPE', 'RUNNER_LABELS', 'RUNNER_GROUP', 'RUNNER_EPHEMERAL',
+  'RUNNER_NAME', REGISTRATION_TOKEN_ENV, 'RUNNER_URL', 'RUNNER_JITCONFIG', 'RUNNER_SCOPE', 'RUNNER_LABELS', 'RUNNER_GROUP', 'RUNNER_EPHEMERAL',
 ]);
 const RESERVED_ENV_PREFIXES = ['ACTIONS_RUNNER_INPUT_', 'HOLDFAST_'];
 
@@ -23,8 +28,10 @@ export function isReservedEnv(name: string): boolean {
   return RESERVED_ENV.has(name) || RESERVED_ENV_PREFIXES.some((prefix) => name.startsWith(prefix));
 }
 
+/** Where a runner finds what it has registered itself with: the files of GitHub's `config.sh`. */
+export const REGISTRATION_PATH = '/holdfast-registration';
 /** Folders of the runner container that Holdfast mounts. */
-const RESERVED_PATHS = ['/holdfast', '/etc/holdfast'];
+const RESERVED_PATHS = ['/holdfast', '/etc/holdfast', REGISTRATION_PATH];
 
 /** True for a mount path in Holdfast's own folders, or over them. */
 export function isReservedPath(path: string): boolean {

@@ -1,6 +1,6 @@
 /** What a user's pod template may say: the parts that Holdfast depends on. The API server checks the rest. Pure. */
 import type { RunnerInput } from '../contract/index.ts';
-import { isReservedEnv, isReservedMetadata, isReservedPath, RESERVED_VOLUME_PREFIX, RUNNER_CONTAINER, SUPERVISOR_CONTAINER } from '../domain/podTemplate.ts';
+import { isReservedEnv, isReservedMetadata, isReservedPath, REGISTER_CONTAINER, RESERVED_VOLUME_PREFIX, RUNNER_CONTAINER, SUPERVISOR_CONTAINER } from '../domain/podTemplate.ts';
 
 /** Fields of the pod's spec that follow from the runner's own settings, with what to write instead. */
 const RESERVED_SPEC: Readonly<Record<string, string>> = {
@@ -38,8 +38,13 @@ function specErrors(spec: Readonly<Record<string, unknown>>): string[] {
   errors.push(...duplicates([...containers, ...initContainers], 'container'));
   const volumes = named(spec, 'volumes', errors);
   errors.push(...duplicates(volumes, 'volume'), ...reservedVolumes(volumes));
-  const runner = containers.find((container) => container.name === RUNNER_CONTAINER);
-  if (runner) errors.push(...runnerErrors(runner.path, runner.item));
+  for (const { name, path } of containers) {
+    if (name === REGISTER_CONTAINER) errors.push(`${path}: the name ${REGISTER_CONTAINER} is kept for the registration, which is an init container; move it there, or rename it`);
+  }
+  const runner = containers.find(({ name }) => name === RUNNER_CONTAINER);
+  const register = initContainers.find(({ name }) => name === REGISTER_CONTAINER);
+  for (const each of [runner, register]) if (each) errors.push(...runnerErrors(each.path, each.item));
+  if (register?.item['restartPolicy'] !== undefined) errors.push(`${register.path}.restartPolicy: the runner starts when its registration has ended; remove it`);
   return errors;
 }
 

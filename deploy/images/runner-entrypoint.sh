@@ -1,15 +1,13 @@
-#!/bin/bash
-# What a runner's container runs in GitHub's image: registers where there is a token (static runners), then runs.
-# With a JIT config (ACTIONS_RUNNER_INPUT_JITCONFIG) there is nothing to register: run.sh reads it itself.
+#!/bin/sh
+# What a runner's container runs in GitHub's image. A static runner has been registered by an init container, which leaves the runner's files in
+# HOLDFAST_REGISTRATION_DIR (activities/compute/kubernetes/registerContainer.ts). With a JIT config (ACTIONS_RUNNER_INPUT_JITCONFIG) there is nothing
+# to register: run.sh reads it itself.
 # worker/settings/runnerImage.ts carries the same text, for GitHub's image as it is.
 set -eu
 cd "${RUNNER_HOME:-/home/runner}"
-if [ -n "${RUNNER_TOKEN:-}" ]; then
-  options=(--unattended --url "$RUNNER_URL" --name "$RUNNER_NAME" --labels "$RUNNER_LABELS")
-  if [ -n "${RUNNER_GROUP:-}" ]; then options+=(--runnergroup "$RUNNER_GROUP"); fi
-  if [ "${RUNNER_EPHEMERAL:-false}" = true ]; then options+=(--ephemeral); fi
-  # By environment, not as an argument: arguments can be read by every process of the container.
-  ACTIONS_RUNNER_INPUT_TOKEN="$RUNNER_TOKEN" ./config.sh "${options[@]}"
-  unset RUNNER_TOKEN
+if [ -n "${HOLDFAST_REGISTRATION_DIR:-}" ]; then
+  # What an earlier runner has left on a volume is not this one's.
+  rm -f .runner* .credentials*
+  cp "$HOLDFAST_REGISTRATION_DIR"/.runner* "$HOLDFAST_REGISTRATION_DIR"/.credentials* .
 fi
 exec ./run.sh

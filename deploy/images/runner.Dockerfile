@@ -24,6 +24,7 @@ COPY --chmod=0755 deploy/images/runner-entrypoint.sh /usr/local/bin/holdfast-run
 ENV HOLDFAST_MODE=github
 # run.sh passes SIGTERM on to the runner, which then ends its job gracefully.
 ENV RUNNER_MANUALLY_TRAP_SIG=1
-USER runner
+# `runner`. By its number Kubernetes sees that it is not root.
+USER 1001
 WORKDIR /home/runner
 ENTRYPOINT ["/opt/holdfast/tini", "-s", "--", "/opt/holdfast/ld.so", "--library-path", "/opt/holdfast/lib", "/opt/holdfast/node", "/opt/holdfast/supervisor.mjs", "--", "/usr/local/bin/holdfast-runner"]

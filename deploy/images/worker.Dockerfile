@@ -35,7 +35,8 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 RUN ln -s /app/dist/worker/cli/main.js /usr/local/bin/holdfast && chmod +x dist/worker/cli/main.js
-USER node
+# `node`. By its number Kubernetes sees that it is not root.
+USER 1000
 # Health and metrics; deliveries of GitHub's webhook.
 EXPOSE 8080 8081
 # Long enough for HOLDFAST_SHUTDOWN_FORCE (50s): run it with a stop timeout of 60 s.

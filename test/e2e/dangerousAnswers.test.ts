@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerContainer.ts';
 import { cancelSignal } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
@@ -159,7 +160,8 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
   },
 
   '404 while the runner is about to register: it is not killed, and its first job runs': async (world) => {
-    const run = await world.start('late', { ephemeral: false, command: ['sh', '-c', 'sleep 6; exec node /opt/holdfast/simulator/runner.ts'] });
+    const late = { name: 'holdfast-register', command: ['sh', '-c', 'sleep 6; exec "$@"', 'sh', ...REGISTER_COMMAND] };
+    const run = await world.start('late', { ephemeral: false, pod: { spec: { initContainers: [late] } } });
     const job = run.queueJob(countingJob(JOB_SECONDS));
     await run.reaches('registering', ({ phase }) => phase === 'Registering');
     // Between its registration and its job it is idle, and would be removed rightly: GitHub calls one busy that has been given a job.

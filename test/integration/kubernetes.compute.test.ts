@@ -257,7 +257,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     });
 
     test('deploy/rbac.yaml grants exactly the required ones', async () => {
-      const yaml = (await readFile(new URL('../../deploy/rbac.yaml', import.meta.url), 'utf8')).replaceAll('namespace: holdfast\n', `namespace: ${harness.namespace}\n`).replaceAll('in-holdfast\n', `in-${harness.namespace}\n`);
+      const yaml = (await readFile(new URL('../../deploy/rbac.yaml', import.meta.url), 'utf8')).replaceAll(/namespace: holdfast(-runners)?\n/g, `namespace: ${harness.namespace}\n`).replaceAll('in-holdfast\n', `in-${harness.namespace}\n`);
       const [, role] = parseAllDocuments(yaml).map((document) => document.toJS() as { rules: { resources: string[]; verbs: string[] }[] });
       expect(Object.fromEntries(role!.rules.map(({ resources, verbs }) => [resources[0], verbs]))).toEqual(requiredPermissions);
       await applyManifest(harness.kubeConfig, yaml);

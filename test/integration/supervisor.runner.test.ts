@@ -47,6 +47,13 @@ async function runner(options: readonly string[] = [], env: Record<string, strin
   return { supervised, port, probe, state, tell, becomes };
 }
 
+/** @param ms - longer than from one look at the hooks' file to the next */
+async function staysFor(ms: number, state: () => Promise<string>, wanted: string): Promise<void> {
+  const states = new Set<string>();
+  for (const end = Date.now() + ms; Date.now() < end; ) states.add(await state());
+  expect([...states]).toEqual([wanted]);
+}
+
 const REGISTERING = 'startup 503 ready 503';
 const IDLE = 'startup 200 ready 200';
 const BUSY = 'startup 200 ready 503';
@@ -78,12 +85,40 @@ describe('online and busy', () => {
 
   test('by the hooks, where the log does not tell', async () => {
     const { tell, becomes } = await runner();
-    tell(LISTENING);
-    await becomes(IDLE);
     tell(HOOK('STARTED'));
     await becomes(BUSY);
     tell(HOOK('COMPLETED'));
     await becomes(IDLE);
+  });
+
+  test('not by the hooks, where the log tells: any job can write what they write', async () => {
+    const { tell, becomes, state, supervised } = await runner();
+    tell(LISTENING);
+    await becomes(IDLE);
+    tell(HOOK('STARTED'));
+    await supervised.printed('hook status 0');
+    await staysFor(800, state, IDLE);
+  });
+
+  test.each([
+    ['a link to what never ends', 'ln -sf /dev/zero "$jobs"', 'ELOOP'],
+    ['a pipe that nobody writes to', 'rm "$jobs"; mkfifo "$jobs"', 'ESPIPE'],
+    ['nothing', 'rm "$jobs"', 'ENOENT'],
+  ])("a job that puts %s in the hooks' file's place keeps the supervisor from nothing", async (_what, command, said) => {
+    const { tell, becomes, state, supervised } = await runner();
+    tell(`jobs="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")/jobs"; ${command}`);
+    await supervised.logged(`Could not read what the job hooks noted: ${said}`);
+    expect(await state()).toBe(REGISTERING);
+    tell(LISTENING);
+    await becomes(IDLE);
+    supervised.signal('SIGTERM');
+    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+  });
+
+  test("what fills the hooks' file is passed over, a look's worth at a time", async () => {
+    const { tell, becomes } = await runner();
+    tell(`jobs="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")/jobs"; head -c 9000 /dev/zero >>"$jobs"; echo >>"$jobs"; echo started >>"$jobs"`);
+    await becomes(BUSY);
   });
 
   test('the hook at the job\'s end does not make it idle before the log says so', async () => {
@@ -93,9 +128,7 @@ describe('online and busy', () => {
     await becomes(BUSY);
     tell(HOOK('COMPLETED'));
     await supervised.printed('hook status 0');
-    const states = new Set<string>();
-    for (const end = Date.now() + 800; Date.now() < end; ) states.add(await state()); // longer than the hooks' file is looked at
-    expect([...states]).toEqual([BUSY]);
+    await staysFor(800, state, BUSY);
     tell(ENDED);
     await becomes(IDLE);
   });
@@ -105,7 +138,6 @@ describe('online and busy', () => {
     writeFileSync(join(folder, "it's started.sh"), 'echo "own started in $(dirname "$0")"\n');
     writeFileSync(join(folder, 'completed.sh'), 'false\necho unreachable\n');
     const { tell, becomes, supervised } = await runner([], { ACTIONS_RUNNER_HOOK_JOB_STARTED: join(folder, "it's started.sh"), ACTIONS_RUNNER_HOOK_JOB_COMPLETED: join(folder, 'completed.sh') });
-    tell(LISTENING);
     tell(HOOK('STARTED'));
     await becomes(BUSY);
     tell(HOOK('COMPLETED'));

@@ -28,7 +28,7 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
     const { harness } = world;
     const written = await readFile(new URL('../../deploy/sweep.yaml', import.meta.url), 'utf8');
     // As its own head says; the installation of this test is another, too.
-    manifest = written.replaceAll('namespace: holdfast\n', `namespace: ${harness.namespace}\n`).replaceAll('sweep-in-holdfast\n', `sweep-in-${harness.namespace}\n`).replaceAll('holdfast-sweep-holdfast', 'holdfast-sweep-contract');
+    manifest = written.replaceAll(/namespace: holdfast(-runners)?\n/g, `namespace: ${harness.namespace}\n`).replaceAll('sweep-in-holdfast\n', `sweep-in-${harness.namespace}\n`).replaceAll('holdfast-sweep-holdfast', 'holdfast-sweep-contract');
     await applyManifest(harness.kubeConfig, manifest);
     account = await actAs('holdfast-sweep', harness);
   });

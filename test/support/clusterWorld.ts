@@ -3,6 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { LabState } from '../../tools/lab/lab.ts';
 import { startSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/simulator.ts';
 import { RUNNER_WORKFLOW, type RunnerInput } from '../../core/contract/index.ts';
+import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { ClusterRun, SHORT_INTERVALS } from './clusterRun.ts';
 import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
 import { createTestNamespace, type TestNamespace } from './pods.ts';
@@ -74,7 +75,7 @@ export class ClusterWorld {
       HOLDFAST_KUBECONFIG: this.kubeconfig,
       HOLDFAST_KUBERNETES_NAMESPACE: this.namespace.name,
       HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
-      HOLDFAST_RUNNER_COMMAND: 'node /opt/holdfast/simulator/runner.ts',
+      HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND),
       ...(options.supervisor === false ? {} : { HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1' }),
       HOLDFAST_CREDENTIALS: JSON.stringify(Object.fromEntries(Object.keys(tokens).map((name) => [name, { type: 'pat', tokenEnv: tokenEnv(name), apiUrl }]))),
       ...Object.fromEntries(Object.entries(tokens).map(([name, token]) => [tokenEnv(name), token])),

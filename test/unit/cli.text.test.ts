@@ -4,23 +4,11 @@ import { outcomeOf, runnerTable } from '../../worker/cli/runner/listRunners.ts';
 import { Output } from '../../worker/cli/terminal/output.ts';
 import { pendingActivities } from '../../worker/cli/temporal/pendingActivities.ts';
 import { PhaseLine, seenText } from '../../worker/cli/runner/phaseLine.ts';
-import { clean, cleanDeep, formatAge, shorten } from '../../worker/cli/terminal/text.ts';
+import { cleanDeep, formatAge } from '../../worker/cli/terminal/text.ts';
 import { CliError } from '../../worker/cli/terminal/exit.ts';
 import { recordingTerminal } from '../support/cli.ts';
 
 describe('text from outside', () => {
-  test.each([
-    ['plain', 'plain'],
-    ['\u001B[31mred\u001B[0m', '[31mred[0m'],
-    ['bell\u0007 and \u009Bcsi', 'bell and csi'],
-    ['two\r\nlines\tand  tab', 'two lines and tab'],
-    ['name\u202Etxt.exe', 'nametxt.exe'],
-    ['ze\u200Bro', 'zero'],
-    ['grüße 🦦', 'grüße 🦦'],
-  ])('clean(%j)', (text, expected) => {
-    expect(clean(text)).toBe(expected);
-  });
-
   test('cleanDeep cleans strings and keys, and leaves the rest', () => {
     expect(cleanDeep({ 'a\u0007': ['x\u001B[2J', 1, null, true], at: new Date(0) })).toEqual({ a: ['x[2J', 1, null, true], at: '1970-01-01T00:00:00.000Z' });
   });
@@ -52,11 +40,6 @@ test.each([
   [86_400_000, '1d'],
 ])('formatAge(%i) = %s', (ms, expected) => {
   expect(formatAge(ms)).toBe(expected);
-});
-
-test('shorten counts characters, not UTF-16 units', () => {
-  expect(shorten('🦦🦦🦦', 3)).toBe('🦦🦦🦦');
-  expect(shorten('🦦🦦🦦🦦', 3)).toBe('🦦🦦…');
 });
 
 describe('the list', () => {

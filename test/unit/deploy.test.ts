@@ -10,6 +10,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
+import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerContainer.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { settings } from '../../worker/settings/settings.ts';
@@ -159,6 +160,7 @@ describe('the images', () => {
   test.each([
     ['deploy/images/worker.Dockerfile'],
     ['deploy/images/runner.Dockerfile'],
+    ['deploy/images/supervisor.Dockerfile'],
   ])('%s: its bases are pinned or stages, and what it copies is there', (path) => {
     const dockerfile = read(path);
     const stages = [...dockerfile.matchAll(/^FROM \S+ AS (\S+)$/gm)].map(([, stage]) => stage);
@@ -169,10 +171,11 @@ describe('the images', () => {
     for (const source of sources) expect([source, existsSync(join(PROJECT, source))]).toEqual([source, true]);
   });
 
-  test("the worker's image and the runner's make the supervisor's folder alike, with a script that exists", () => {
+  test("the images make the supervisor's folder alike, with a script that exists, and run as somebody by a number", () => {
     const making = (path: string): string | undefined => /^FROM \S+ AS packages\n[^]*?(?=^FROM (?!packages AS supervisor$))/m.exec(read(path))?.[0].trim();
     const script = making('deploy/images/runner.Dockerfile');
-    expect(script).toBe(making('deploy/images/worker.Dockerfile'));
+    for (const other of ['worker', 'supervisor']) expect(making(`deploy/images/${other}.Dockerfile`)).toBe(script);
+    for (const image of ['runner', 'worker', 'supervisor']) expect(read(`deploy/images/${image}.Dockerfile`)).toMatch(/^USER [1-9]\d*$/m);
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     expect(script).toMatch(/npm run build:supervisor-folder -- \/opt\/holdfast$/);
     expect(scripts['build:supervisor-folder']).toBe('node deploy/images/buildSupervisorFolder.ts');
@@ -183,20 +186,26 @@ describe('the images', () => {
     expect(`${RUNNER_IMAGE_COMMAND[2]}\n`).toBe(read('deploy/images/runner-entrypoint.sh').replace(/^#.*\n(#.*\n)*/, ''));
   });
 
-  /** Runs the entry point over a runner that only tells how it was called. */
-  function enter(env: Record<string, string>, [shell = '', ...args] = RUNNER_IMAGE_COMMAND): string[] {
+  /**
+   * Runs one of the containers' scripts over a runner that only tells how it was called, and registers as GitHub's does: by making files.
+   * @param left - what is in the runner's own folder; `handed`: the folder that the two containers share
+   */
+  function enter(env: Record<string, string>, [shell = '', ...args] = RUNNER_IMAGE_COMMAND, { left = [], handed = '' }: { left?: string[]; handed?: string } = {}): string[] {
     const home = mkdtempSync(join(tmpdir(), 'holdfast-runner-'));
-    const tell = (name: string): string => `#!/bin/bash\necho "${name} $* token=\${ACTIONS_RUNNER_INPUT_TOKEN:-} jit=\${ACTIONS_RUNNER_INPUT_JITCONFIG:-} left=\${RUNNER_TOKEN:-}"\n`;
-    for (const name of ['config.sh', 'run.sh']) writeFileSync(join(home, name), tell(name), { mode: 0o755 });
+    const tell = (name: string): string => `#!/bin/sh\necho "${name} $* token=\${ACTIONS_RUNNER_INPUT_TOKEN:-} jit=\${ACTIONS_RUNNER_INPUT_JITCONFIG:-}"\n`;
+    writeFileSync(join(home, 'config.sh'), `${tell('config.sh')}[ -e .refuse ] && exit 3\nfor name in runner credentials credentials_rsaparams; do echo "$name of $3" >.$name; done\n`, { mode: 0o755 });
+    writeFileSync(join(home, 'run.sh'), `${tell('run.sh')}cat .runner* .credentials* 2>/dev/null || :\n`, { mode: 0o755 });
+    for (const name of left) writeFileSync(join(home, name), 'an earlier one\n');
+    const dir = handed === '' ? {} : { HOLDFAST_REGISTRATION_DIR: handed };
     try {
-      return execFileSync(shell, args, { env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim().split('\n');
+      return execFileSync(shell, args, { env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...dir, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim().split('\n');
     } finally {
       rmSync(home, { recursive: true });
     }
   }
 
   test('with a JIT config it just runs', () => {
-    expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc' })).toEqual(['run.sh  token= jit=abc left=']);
+    expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc' })).toEqual(['run.sh  token= jit=abc']);
   });
 
   const withTini = existsSync('/usr/bin/tini-static') ? test : test.skip;
@@ -206,10 +215,10 @@ describe('the images', () => {
       await makeSupervisorFolder(folder);
       const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(read('deploy/images/runner.Dockerfile'))?.[1] ?? '[]') as string[];
       const script = join(PROJECT, 'deploy/images/runner-entrypoint.sh');
-      const command = entrypoint.flatMap((word) => (word === '/usr/local/bin/holdfast-runner' ? ['/bin/bash', script] : [word.replace('/opt/holdfast', folder)]));
+      const command = entrypoint.flatMap((word) => (word === '/usr/local/bin/holdfast-runner' ? ['/bin/sh', script] : [word.replace('/opt/holdfast', folder)]));
       const [, mode] = /^ENV HOLDFAST_MODE=(.*)$/m.exec(read('deploy/images/runner.Dockerfile')) ?? [];
-      expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc', HOLDFAST_MODE: mode ?? '' }, command)).toEqual(['run.sh  token= jit=abc left=']);
-      expect(() => enter({ RUNNER_TOKEN: 'AAA', HOLDFAST_MODE: 'nonsense' }, command)).toThrow(/HOLDFAST_MODE/); // it is the supervisor that ran
+      expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc', HOLDFAST_MODE: mode ?? '' }, command)).toEqual(['run.sh  token= jit=abc']);
+      expect(() => enter({ HOLDFAST_MODE: 'nonsense' }, command)).toThrow(/HOLDFAST_MODE/); // it is the supervisor that ran
       if (spawnSync('strip', ['--version']).error !== undefined) return; // the images have it
       const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(folder, name)));
       expect(files.reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0)).toBeLessThan(120e6);
@@ -218,15 +227,45 @@ describe('the images', () => {
     }
   });
 
+  const TOKEN = { RUNNER_TOKEN: 'AAA', RUNNER_URL: 'https://github.com/acme', RUNNER_NAME: 'acme-1', RUNNER_LABELS: 'linux,x64' };
+
+  function withSharedFolder<T>(body: (folder: string) => T): T {
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-handed-'));
+    try {
+      return body(folder);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
   test.each([
     ['static, in a group', { RUNNER_EPHEMERAL: 'false', RUNNER_GROUP: 'big ones' }, ' --runnergroup big ones'],
     ['ephemeral', { RUNNER_EPHEMERAL: 'true' }, ' --ephemeral'],
-  ])('with a token it registers and then runs without it: %s', (_what, more, options) => {
-    const lines = enter({ RUNNER_TOKEN: 'AAA', RUNNER_URL: 'https://github.com/acme', RUNNER_NAME: 'acme-1', RUNNER_LABELS: 'linux,x64', ...more });
-    expect(lines).toEqual([`config.sh --unattended --url https://github.com/acme --name acme-1 --labels linux,x64${options} token=AAA jit= left=AAA`, 'run.sh  token= jit= left=']);
+  ])('a container of its own registers, and the runner runs with what that has left and no token: %s', (_what, more, options) => {
+    withSharedFolder((handed) => {
+      const registered = enter({ ...TOKEN, ...more }, REGISTER_COMMAND, { handed });
+      expect(registered).toEqual([`config.sh --unattended --url https://github.com/acme --name acme-1 --labels linux,x64${options} token=AAA jit=`]);
+      expect(readdirSync(handed).toSorted()).toEqual(['.credentials', '.credentials_rsaparams', '.runner']);
+      const left = ['.runner', '.runner_migrated', '.credentials_migrated'];
+      const [first, ...files] = enter({}, RUNNER_IMAGE_COMMAND, { handed, left });
+      const of = 'of https://github.com/acme';
+      expect({ first, files: files.toSorted() }).toEqual({ first: 'run.sh  token= jit=', files: [`credentials ${of}`, `credentials_rsaparams ${of}`, `runner ${of}`] });
+    });
   });
 
-  test('a registration that fails ends the container with its status', () => {
-    expect(() => enter({ RUNNER_TOKEN: 'AAA' })).toThrow(/RUNNER_URL: unbound variable/);
+  test.each<[string, Record<string, string>, string[], number]>([
+    ['of config.sh', TOKEN, ['.refuse'], 3],
+    ['of a variable that is missing', { RUNNER_TOKEN: 'AAA' }, [], 2],
+  ])('a registration that fails ends its container with the status %s', (_what, env, left, status) => {
+    withSharedFolder((handed) => {
+      let failure: unknown;
+      try {
+        enter(env, REGISTER_COMMAND, { handed, left });
+      } catch (error) {
+        failure = error;
+      }
+      expect(failure).toMatchObject({ status });
+      expect(readdirSync(handed)).toEqual([]);
+    });
   });
 });

@@ -55,6 +55,7 @@ describe.each(each)('%s', (path, page) => {
     // What others than the worker read, with the file that reads it.
     const others: Record<string, string> = {
       HOLDFAST_TEMPORAL_UI: 'worker/cli/temporal/session.ts',
+      HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registerContainer.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
       HOLDFAST_TEST_WORKERS: 'test/support/clusterWorld.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
+import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerContainer.ts';
 import { annotatedRegistration, registrationAnnotations, registrationOf, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 
@@ -7,11 +8,13 @@ const identity = { workflowId: 'runner-a', firstRunId: 'r-1', attempt: 2 };
 const request: PodRequest = { identity, image: 'img', labels: { 'holdfast.dev/set': 'blue', 'holdfast.dev/scope': 'octo/repo' }, terminationGracePeriodSeconds: 45 };
 const build = (more: Partial<PodRequest> = {}, defaults: PodDefaults = {}, keys: string[] = []) =>
   podSpec({ ...request, ...more }, defaults, 'main', keys.length > 0 ? { secretName: 's', keys } : undefined);
+const UNPRIVILEGED = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
+const secretVariable = (name: string) => ({ name, valueFrom: { secretKeyRef: { name: 's', key: name } } });
 const runnerOf = (...of: Parameters<typeof build>) => build(...of).spec!.containers[0]!;
 
 describe('podSpec', () => {
   test('without a template', () => {
-    expect(build({}, {}, ['RUNNER_TOKEN'])).toEqual({
+    expect(build({}, {}, ['ACTIONS_RUNNER_INPUT_JITCONFIG'])).toEqual({
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
@@ -22,9 +25,10 @@ describe('podSpec', () => {
       spec: {
         automountServiceAccountToken: false,
         enableServiceLinks: false,
+        securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
         restartPolicy: 'Never',
         terminationGracePeriodSeconds: 45,
-        containers: [{ name: 'runner', image: 'img', env: [{ name: 'RUNNER_TOKEN', valueFrom: { secretKeyRef: { name: 's', key: 'RUNNER_TOKEN' } } }] }],
+        containers: [{ name: 'runner', image: 'img', securityContext: UNPRIVILEGED, env: [secretVariable('ACTIONS_RUNNER_INPUT_JITCONFIG')] }],
       },
     });
   });
@@ -44,9 +48,9 @@ describe('podSpec', () => {
     expect(runnerOf({ template: { spec: { containers: [container] } }, env: { B: 'request' } }, defaults, ['ACTIONS_RUNNER_INPUT_JITCONFIG', 'C']).env).toEqual([
       { name: 'A', value: 'template' },
       { name: 'D', value: 'default' },
-      { name: 'ACTIONS_RUNNER_INPUT_JITCONFIG', valueFrom: { secretKeyRef: { name: 's', key: 'ACTIONS_RUNNER_INPUT_JITCONFIG' } } },
+      secretVariable('ACTIONS_RUNNER_INPUT_JITCONFIG'),
       { name: 'B', value: 'request' },
-      { name: 'C', valueFrom: { secretKeyRef: { name: 's', key: 'C' } } },
+      secretVariable('C'),
     ]);
   });
 
@@ -76,6 +80,81 @@ describe('podSpec', () => {
     const template = { spec: { containers: [{ name: 'runner', terminationMessagePath: '/tmp/end' }] } };
     expect(runnerOf({ command: ['work'], supervision, template }, { supervisor: { image: 'sup' } }).env).toContainEqual({ name: 'HOLDFAST_TERMINATION_LOG', value: '/tmp/end' });
     expect(runnerOf({ command: ['work'], supervision }, { supervisor: { image: 'sup' } }).env).not.toContainEqual(expect.objectContaining({ name: 'HOLDFAST_TERMINATION_LOG' }));
+  });
+
+  test('a registration token goes to a container of its own, which comes last before the runner; what it makes goes to the runner', () => {
+    const supervision = { watches: 'github', oneJob: false, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, stopTo: 'group', startupMs: 1 } as const;
+    const volumes = [{ name: 'ca', configMap: { name: 'ca' } }, { name: 'cache', hostPath: { path: '/cache' } }];
+    const runner = {
+      name: 'runner',
+      env: [{ name: 'https_proxy', value: 'p' }],
+      resources: { limits: { cpu: '1' } },
+      volumeMounts: [{ name: 'ca', mountPath: '/etc/ssl' }, { name: 'cache', mountPath: '/cache' }],
+      livenessProbe: { periodSeconds: 9 },
+      ports: [{ containerPort: 1 }],
+    };
+    const template = { spec: { volumes, containers: [runner], initContainers: [{ name: 'prepare', image: 'p' }] } };
+    const volumeClaims = [{ name: 'home', mountPath: '/home/runner', storage: '1Gi' }];
+    const { spec } = build({ supervision, template, volumeClaims, command: ['run'] }, { supervisor: { image: 'sup' } }, ['RUNNER_TOKEN', 'RUNNER_URL']);
+    expect(spec!.initContainers!.map(({ name }) => name)).toEqual(['holdfast-supervisor', 'prepare', 'holdfast-register']);
+    const dir = { name: 'HOLDFAST_REGISTRATION_DIR', value: '/holdfast-registration' };
+    const mount = { name: 'holdfast-registration', mountPath: '/holdfast-registration' };
+    expect(spec!.initContainers![2]).toEqual({
+      name: 'holdfast-register',
+      image: 'img',
+      command: REGISTER_COMMAND,
+      resources: { limits: { cpu: '1' } },
+      securityContext: UNPRIVILEGED,
+      env: [{ name: 'https_proxy', value: 'p' }, { name: 'HOLDFAST_ATTEMPT', value: '2' }, secretVariable('RUNNER_TOKEN'), secretVariable('RUNNER_URL'), dir],
+      // Neither the claim nor the node's folder: an earlier job may have written to them.
+      volumeMounts: [{ name: 'ca', mountPath: '/etc/ssl' }, mount],
+    });
+    const [container] = spec!.containers;
+    expect(JSON.stringify(container)).not.toContain('RUNNER_TOKEN');
+    expect(container!.env).toEqual(expect.arrayContaining([secretVariable('RUNNER_URL'), dir]));
+    expect(container!.volumeMounts).toEqual(expect.arrayContaining([{ ...mount, readOnly: true }, { name: 'holdfast-claim-home', mountPath: '/home/runner' }]));
+    expect(spec!.volumes).toContainEqual({ name: 'holdfast-registration', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } });
+  });
+
+  test("a template's words on the registration's container, which is left out where nothing is to be registered", () => {
+    const own = { name: 'holdfast-register', image: 'mine', command: ['./register'], env: [{ name: 'A', value: '1' }, { name: 'RUNNER_TOKEN', value: 'x' }] };
+    const template = { spec: { initContainers: [own, { name: 'prepare', image: 'p' }] } };
+    const [prepare, register] = build({ template }, {}, ['RUNNER_TOKEN']).spec!.initContainers!;
+    expect(prepare).toEqual({ name: 'prepare', image: 'p' });
+    expect(register).toMatchObject({ name: 'holdfast-register', image: 'mine', command: ['./register'], env: [{ name: 'A', value: '1' }, secretVariable('RUNNER_TOKEN'), { name: 'HOLDFAST_REGISTRATION_DIR' }] });
+    expect(build({ template }, {}, ['ACTIONS_RUNNER_INPUT_JITCONFIG']).spec!.initContainers).toEqual([{ name: 'prepare', image: 'p' }]);
+  });
+
+  describe('rights', () => {
+    const rights = (ofRunner: object | undefined, ofPod?: object, user?: number) => {
+      const template = { spec: { ...(ofPod && { securityContext: ofPod }), containers: [{ name: 'runner', ...(ofRunner && { securityContext: ofRunner }) }] } };
+      const { image: _image, ...imageless } = request;
+      const { spec } = podSpec({ ...imageless, template }, { image: 'default', ...(user !== undefined && { user }) }, 'main', undefined);
+      return { pod: spec!.securityContext, runner: spec!.containers[0]!.securityContext };
+    };
+    const pod = { seccompProfile: { type: 'RuntimeDefault' } };
+    const asRunner = { runAsNonRoot: true, runAsUser: 1001 };
+
+    test.each<[string, Parameters<typeof rights>, object]>([
+      ['none without a word', [undefined], { pod, runner: UNPRIVILEGED }],
+      ["the default image's user", [undefined, undefined, 1001], { pod, runner: { ...UNPRIVILEGED, ...asRunner } }],
+      ['the user that the template gives the runner', [{ runAsUser: 0 }, undefined, 1001], { pod, runner: { ...UNPRIVILEGED, runAsUser: 0 } }],
+      ['the user that the template gives the pod', [undefined, { runAsUser: 5 }, 1001], { pod: { ...pod, runAsUser: 5 }, runner: UNPRIVILEGED }],
+      ["the template's profile", [undefined, { seccompProfile: { type: 'Localhost', localhostProfile: 'p' } }], { pod: { seccompProfile: { type: 'Localhost', localhostProfile: 'p' } }, runner: UNPRIVILEGED }],
+      ['sudo', [{ allowPrivilegeEscalation: true, capabilities: { drop: [] } }], { pod, runner: { allowPrivilegeEscalation: true, capabilities: { drop: [] } } }],
+      ['a capability', [{ capabilities: { add: ['NET_ADMIN'] } }], { pod, runner: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] } } }],
+      ['a capability that the API server takes only with escalation', [{ capabilities: { add: ['SYS_ADMIN'] } }], { pod, runner: { capabilities: { drop: ['ALL'], add: ['SYS_ADMIN'] } } }],
+      ['all of them', [{ privileged: true }, undefined, 1001], { pod, runner: { privileged: true } }],
+    ])('%s', (_what, of, expected) => {
+      expect(rights(...of)).toEqual(expected);
+    });
+
+    test("the default image's user is not another image's, and the copier of the supervisor has no rights", () => {
+      const supervision = { watches: 'command', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, stopTo: 'group', startupMs: 1 } as const;
+      const { spec } = build({ command: ['work'], supervision }, { user: 1001, supervisor: { image: 'sup' } });
+      expect(spec!.containers[0]!.securityContext).toEqual(UNPRIVILEGED);
+      expect(spec!.initContainers![0]!.securityContext).toEqual({ ...UNPRIVILEGED, seccompProfile: { type: 'RuntimeDefault' }, readOnlyRootFilesystem: true, runAsNonRoot: true, runAsUser: 1000 });
+    });
   });
 
   test('command and args replace those below', () => {
@@ -134,7 +213,7 @@ describe('podSpec', () => {
     expect(pod.metadata!.labels).toMatchObject({ a: '1' });
     expect(pod.spec).toMatchObject({ tolerations: [{ key: 'b' }], securityContext: { runAsUser: 1 }, volumes: [{ name: 'work', emptyDir: { medium: 'Memory' } }, { name: 'cache' }] });
     expect(pod.spec!.containers).toEqual([
-      { name: 'runner', image: 'img', volumeMounts: [{ mountPath: '/w', name: 'work2' }, { mountPath: '/c', name: 'cache' }], resources: { limits: { cpu: '1' } } },
+      { name: 'runner', image: 'img', securityContext: UNPRIVILEGED, volumeMounts: [{ mountPath: '/w', name: 'work2' }, { mountPath: '/c', name: 'cache' }], resources: { limits: { cpu: '1' } } },
     ]);
   });
 });

@@ -1,7 +1,10 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { encodeJitConfig } from '../../tools/simulator/jit-config.ts';
 import { Registrations } from '../../tools/simulator/registrations.ts';
-import { readSettings } from '../../tools/simulator/runner/settings.ts';
+import { readConfiguration, readSettings } from '../../tools/simulator/runner/settings.ts';
 
 const token = { RUNNER_TOKEN: 'T', RUNNER_URL: 'http://host:1/acme' };
 
@@ -12,7 +15,7 @@ describe('with a JIT config', () => {
 
   test('it says who the runner is and where it belongs', () => {
     const settings = readSettings({ ACTIONS_RUNNER_INPUT_JITCONFIG: config }, []);
-    expect(settings).toMatchObject({ mode: 'jit', name: 'one', serverUrl: 'http://host:1', credential: registration.credential, ephemeral: true });
+    expect(settings).toMatchObject({ mode: 'registered', name: 'one', serverUrl: 'http://host:1', credential: registration.credential, ephemeral: true });
     expect(readSettings({}, ['--jitconfig', config])).toEqual(settings);
   });
 
@@ -42,4 +45,22 @@ test.each([{}, { RUNNER_TOKEN: 'T' }, { RUNNER_URL: 'http://host' }])('%j is not
 });
 test('an address without a scope is refused', () => {
   expect(() => readSettings({ ...token, RUNNER_URL: 'http://host:1/' }, [])).toThrow('No scope');
+});
+
+describe('configured before it runs', () => {
+  const folder = (): string => mkdtempSync(join(tmpdir(), 'runner-'));
+  const told = ['--unattended', '--url', 'http://host:1/acme', '--name', 'r', '--labels', 'a,b', '--runnergroup', 'g', '--ephemeral'];
+
+  test('what config.sh is told by arguments and the environment', () => {
+    expect(readConfiguration({ ACTIONS_RUNNER_INPUT_TOKEN: 'T' }, told, folder())).toMatchObject({ mode: 'token', token: 'T', scope: 'orgs/acme', serverUrl: 'http://host:1', name: 'r', labels: ['a', 'b'], group: 'g', ephemeral: true, replace: false });
+    expect(() => readConfiguration({}, told, folder())).toThrow('Invalid configuration provided for token');
+  });
+
+  test('what it has left is what a run goes by, and it leaves nothing twice', () => {
+    const home = folder();
+    writeFileSync(join(home, '.runner'), JSON.stringify({ agentName: 'r', serverUrl: 'http://host:1', ephemeral: false }));
+    writeFileSync(join(home, '.credentials'), JSON.stringify({ data: { token: 'c' } }));
+    expect(readSettings({}, [], home)).toMatchObject({ mode: 'registered', name: 'r', serverUrl: 'http://host:1', credential: 'c', ephemeral: false });
+    expect(() => readConfiguration({ ACTIONS_RUNNER_INPUT_TOKEN: 'T' }, told, home)).toThrow('Cannot configure the runner because it is already configured.');
+  });
 });

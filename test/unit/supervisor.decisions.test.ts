@@ -116,9 +116,11 @@ describe('job state', () => {
     { signs: ['logListening', 'logStarted', 'hookStarted', 'hookEnded'], online: true, busy: true },
     { signs: ['logListening', 'logStarted', 'hookStarted', 'hookEnded', 'logEnded'], online: true, busy: false },
     { signs: ['logListening', 'logStarted', 'logEnded', 'hookEnded'], online: true, busy: false },
-    { signs: ['logListening', 'hookStarted'], online: true, busy: true },
-    { signs: ['logListening', 'hookStarted', 'hookEnded'], online: true, busy: false },
+    { signs: ['logListening', 'hookStarted'], online: true, busy: false },
+    { signs: ['logListening', 'logStarted', 'logEnded', 'hookStarted'], online: true, busy: false },
     { signs: ['hookStarted'], online: true, busy: true },
+    { signs: ['hookStarted', 'hookEnded'], online: true, busy: false },
+    { signs: ['hookStarted', 'logListening', 'logEnded'], online: true, busy: false },
     { signs: ['logListening', 'logStarted', 'logEnded', 'logStarted'], online: true, busy: true },
   ])('$signs: online $online, busy $busy', ({ signs, online, busy }) => {
     const state = signs.reduce(jobStateAfter, NO_JOB_YET);

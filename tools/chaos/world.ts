@@ -5,6 +5,7 @@ import { CoreV1Api, KubeConfig, KubernetesObjectApi } from '@kubernetes/client-n
 import { Client, Connection } from '@temporalio/client';
 import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
 import { sweepScheduleId } from '../../core/contract/index.ts';
+import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { createNamespace } from '../bench/namespace.ts';
 import { KwokAgentProcess } from '../bench/processes/kwokAgentProcess.ts';
 import { down, status, up, type LabState } from '../lab/lab.ts';
@@ -116,7 +117,7 @@ export async function openChaosWorld({ seed, nodes, stateDir, progress }: ChaosW
         HOLDFAST_KUBECONFIG: kubeconfig,
         HOLDFAST_KUBERNETES_NAMESPACE: name,
         HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
-        HOLDFAST_RUNNER_COMMAND: 'node /opt/holdfast/simulator/runner.ts',
+        HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND),
         HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1',
         HOLDFAST_GITHUB_URL: simulator.url,
         HOLDFAST_GITHUB_TOKEN_FILE: token.file,

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 /**
- * The simulator's runner program: behaves, prints and exits as GitHub's `run.sh` does, speaking the simulator's protocol.
+ * The simulator's runner program: behaves, prints and exits as GitHub's `run.sh` does, speaking the simulator's protocol; with `configure` as its first
+ * argument as `config.sh` does.
  * Uses nothing but Node and the folder `runner/` beside it, so that both can be copied into any image that has Node.
  */
 import { Listener } from './runner/listener.ts';
-import { readSettings } from './runner/settings.ts';
+import { configure } from './runner/registration.ts';
+import { readConfiguration, readSettings } from './runner/settings.ts';
 
 const print = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -14,8 +16,10 @@ const print = (line: string): void => {
 process.stdout.on('error', () => undefined);
 
 async function main(): Promise<number> {
+  const [command, ...options] = process.argv.slice(2);
   let listener: Listener;
   try {
+    if (command === 'configure') return await configure(readConfiguration(process.env, options), process.cwd(), print);
     listener = new Listener(readSettings(process.env, process.argv.slice(2)), print);
   } catch (error) {
     print(`An error occurred: ${error instanceof Error ? error.message : String(error)}`);

@@ -90,7 +90,7 @@ export class SimulatedRunner {
 
   async #start(env: Env): Promise<void> {
     const settings = readSettings(env, []);
-    if (settings.mode === 'jit') this.#server = new ServerConnection(this.#fleet.url, settings.credential);
+    if (settings.mode === 'registered') this.#server = new ServerConnection(this.#fleet.url, settings.credential);
     else {
       const { scope, token, name, labels, ephemeral, replace, version } = settings;
       const body: RegisterBody = { scope, token, name, labels, ephemeral, replace, version, ...(settings.group === undefined ? {} : { group: settings.group }) };

@@ -3,7 +3,7 @@ import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../../activities/compute/process/podFolder.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
-import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from './runnerImage.ts';
+import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND, RUNNER_IMAGE_USER } from './runnerImage.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
 import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import { RESTRICTED, podPolicySchema, type PodPolicy } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
@@ -32,6 +32,8 @@ export interface HoldfastConfig {
         readonly context: string | undefined;
         readonly image: string;
         readonly command: readonly string[] | undefined;
+        /** Of the image where that is not root. */
+        readonly user: number | undefined;
         readonly supervisorImage: string | undefined;
         readonly policy: PodPolicy;
       }
@@ -126,6 +128,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
             context: s.HOLDFAST_KUBE_CONTEXT,
             image: s.HOLDFAST_RUNNER_IMAGE,
             command: s.HOLDFAST_RUNNER_COMMAND ?? (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
+            user: s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_USER : undefined,
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
             policy: read.policy,
           }

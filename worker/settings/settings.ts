@@ -32,7 +32,7 @@ export const settings = z.object({
   HOLDFAST_POD_LOG_BYTES: whole(1, 10_000_000).prefault('65536').describe('How much of it at most, in bytes.'),
 
   // ----------------------------------------------------------------------------------------------- compute: process
-  HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image\'s own, for the default image a script that registers where need be and runs `/home/runner/run.sh`.'),
+  HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image\'s own, for the default image a script that takes up a static runner\'s registration and runs `/home/runner/run.sh`.'),
   HOLDFAST_ANY_COMMAND: oneOf('true', 'false').prefault('false').describe('`true`: runners may bring a command, arguments and variables of their own, so that whoever may start a workflow runs what they like as the worker\'s user. For machines that are theirs.'),
   HOLDFAST_STATE_DIR: text.optional().describe('Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`, and in it `processes`.'),
 

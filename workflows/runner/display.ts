@@ -3,6 +3,7 @@ import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
 import { SEARCH_ATTRIBUTES, type RunnerCause, type RunnerOutcome, type RunnerPhase, type RunnerStatus } from '../../core/contract/index.ts';
 import type { AdmittedRunner } from '../../core/calls/index.ts';
 import { placeName } from '../../core/domain/place.ts';
+import { markdownText } from '../../core/domain/shownText.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 
 /** The verdict, once there is one. */
@@ -36,21 +37,26 @@ export class RunnerDisplay {
     this.#phase = phase;
   }
 
-  /** Markdown for the UI. */
-  detail({ scope, warnings }: RunnerSpec, s: RunnerStatus): void {
-    const row = (name: string, value: string | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${value.replaceAll('|', '\\|')} |`]);
-    const rows = [
-      ...row('Name', s.runnerName),
-      ...row('Scope', scope?.name),
-      ...row('Pod', s.pod),
-      ...row('Node', s.node),
-      ...row('Job', s.job),
-      ...row('Waits for', s.waitsFor),
-      ...row('Until', s.waitsUntil),
-      ...row('Cancel', s.cancel && `${s.cancel.mode} ${s.cancel.reason}`),
-      ...warnings.flatMap((warning) => row('Warning', warning)),
-      ...s.replaced.flatMap((lost) => row('Replaced', `${lost.runnerName} (${lost.cause})`)),
-    ];
-    setCurrentDetails([`| Runner | ${s.phase} |`, '|---|---|', ...rows].join('\n'));
+  /** For the UI. */
+  detail(spec: RunnerSpec, status: RunnerStatus): void {
+    setCurrentDetails(runnerDetails(spec, status));
   }
+}
+
+/** Markdown. */
+export function runnerDetails({ scope, warnings }: RunnerSpec, s: RunnerStatus): string {
+  const row = (name: string, value: string | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${markdownText(value)} |`]);
+  const rows = [
+    ...row('Name', s.runnerName),
+    ...row('Scope', scope?.name),
+    ...row('Pod', s.pod),
+    ...row('Node', s.node),
+    ...row('Job', s.job),
+    ...row('Waits for', s.waitsFor),
+    ...row('Until', s.waitsUntil),
+    ...row('Cancel', s.cancel && `${s.cancel.mode} ${s.cancel.reason}`),
+    ...warnings.flatMap((warning) => row('Warning', warning)),
+    ...s.replaced.flatMap((lost) => row('Replaced', `${lost.runnerName} (${lost.cause})`)),
+  ];
+  return [`| Runner | ${s.phase} |`, '|---|---|', ...rows].join('\n');
 }

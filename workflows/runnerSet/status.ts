@@ -2,6 +2,7 @@
 import { defined } from '../../core/defined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
+import { markdownText } from '../../core/domain/shownText.ts';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
 import { planNow, type PlanNow } from './plan.ts';
 import { leastAndMost } from '../../core/domain/scale.ts';
@@ -68,10 +69,10 @@ export function setDetails(state: SetState, now: number): string {
   const s = setStatus(state, now);
   const { facts } = state;
   const count = (wanted: SetRunnerStatus['state']): number => s.runners.filter((runner) => runner.state === wanted).length;
-  const row = (name: string, value: string | number | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${cell(String(value))} |`]);
-  const runners = s.runners.slice(0, MAX_ROWS).map((runner) => `| ${cell(runner.workflowId)} | ${runner.state}${runner.asked === undefined ? '' : `, asked ×${runner.asked.times}`}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`);
+  const row = (name: string, value: string | number | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${markdownText(String(value))} |`]);
+  const runners = s.runners.slice(0, MAX_ROWS).map((runner) => `| ${markdownText(runner.workflowId)} | ${runner.state}${runner.asked === undefined ? '' : `, asked ×${runner.asked.times}`}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`);
   return [
-    `| Set | ${cell(s.name)} |`,
+    `| Set | ${markdownText(s.name)} |`,
     '|---|---|',
     ...row('Runners', `${s.runners.length} of ${s.desired} wanted (${s.min} to ${s.max})`),
     ...row('', `${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`),
@@ -87,6 +88,3 @@ export function setDetails(state: SetState, now: number): string {
     ...(s.runners.length > MAX_ROWS ? ['', `… and ${s.runners.length - MAX_ROWS} more`] : []),
   ].join('\n');
 }
-
-/** Names come from outside: a bar would end the cell. */
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');

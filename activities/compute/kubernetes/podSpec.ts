@@ -1,10 +1,13 @@
 /** From what was asked for to the pod that is created. Pure. */
-import type { V1Container, V1EnvVar, V1Pod, V1PodSpec } from '@kubernetes/client-node';
-import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import type { V1Container, V1EnvVar, V1Pod, V1PodSecurityContext, V1PodSpec } from '@kubernetes/client-node';
+import { REGISTER_CONTAINER, REGISTRATION_TOKEN_ENV, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
 import { JOB_TIMEOUT_CAP_ANNOTATION, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
+import { merge } from './mergeTemplates.ts';
+import { containerSecurity, podSecurity } from './podSecurity.ts';
+import { registered } from './registerContainer.ts';
 import { attemptEnvironment, supervised, supervisionMode, type SupervisorSettings } from './supervision.ts';
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
 import type { PodRequest, PodTemplate } from '../../../core/domain/pod.ts';
@@ -15,6 +18,8 @@ export interface PodDefaults {
   readonly image?: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
+  /** The user that the default image runs as, by number, where that is not root: then nobody else may. */
+  readonly user?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly template?: PodTemplate;
   /** Absent: runners run bare, unless their image brings the supervisor. */
@@ -35,10 +40,13 @@ export interface SecretEnv {
  * @throws ComputeError `invalid` when there is no image, or the supervisor cannot be put in
  */
 export function podSpec(request: PodRequest, defaults: PodDefaults, installation: string, secret: SecretEnv | undefined): V1Pod {
-  const template = merge(defaults.template ?? {}, request.template ?? {}, '') as PodTemplate;
+  const template = merge(defaults.template ?? {}, request.template ?? {}) as PodTemplate;
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
   const containers = spec.containers ?? [];
-  const bare = runnerContainer(containers.find((container) => container.name === RUNNER_CONTAINER), request, defaults, secret);
+  const unregistered = runnerContainer(containers.find((container) => container.name === RUNNER_CONTAINER), request, defaults, spec.securityContext);
+  const [register] = (spec.initContainers ?? []).filter(isRegister);
+  const registration = registered(unregistered, register, spec.volumes ?? [], fromSecret(secret));
+  const bare = registration.runner;
   const { mode, fault } = supervisionMode(request.supervision, defaults.supervisor, bare.command !== undefined);
   if (fault !== undefined) throw new ComputeError('invalid', fault);
   const name = podName(request.identity);
@@ -46,8 +54,8 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
     mode === 'none' || request.supervision === undefined
       ? { annotations: {}, initContainers: [], volumes: [], runner: bare }
       : supervised(bare, { name, hostNetwork: spec.hostNetwork === true }, request.supervision, mode, defaults.supervisor);
-  const initContainers = [...parts.initContainers, ...(spec.initContainers ?? [])];
-  const volumes = [...(spec.volumes ?? []), ...claimVolumes(request.identity, request.volumeClaims ?? []), ...parts.volumes];
+  const initContainers = [...parts.initContainers, ...(spec.initContainers ?? []).filter((container) => !isRegister(container)), ...registration.initContainers];
+  const volumes = [...(spec.volumes ?? []), ...claimVolumes(request.identity, request.volumeClaims ?? []), ...parts.volumes, ...registration.volumes];
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -61,6 +69,7 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       ...spec,
+      securityContext: podSecurity(spec.securityContext),
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
       containers: [{ ...parts.runner, name: RUNNER_CONTAINER }, ...containers.filter((container) => container.name !== RUNNER_CONTAINER)],
@@ -70,6 +79,8 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
   };
 }
 
+const isRegister = ({ name }: V1Container): boolean => name === REGISTER_CONTAINER;
+
 function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> {
   return jobTimeoutCapMs === undefined ? {} : { [JOB_TIMEOUT_CAP_ANNOTATION]: formatDuration(jobTimeoutCapMs) };
 }
@@ -78,7 +89,8 @@ function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> 
 export function podFaults(asked: Omit<PodRequest, 'identity'>, defaults: PodDefaults, installation: string, judge: (pod: V1Pod, request: PodRequest) => string[]): string[] {
   const request = { ...asked, identity: { workflowId: '', firstRunId: '', attempt: 1 } };
   try {
-    return judge(podSpec(request, defaults, installation, undefined), request);
+    // As a static runner's, which has a container more than others.
+    return judge(podSpec(request, defaults, installation, { secretName: podName(request.identity), keys: [REGISTRATION_TOKEN_ENV] }), request);
   } catch (error) {
     if (error instanceof ComputeError) return [error.message];
     throw error;
@@ -89,7 +101,7 @@ function runnerContainer(
   fromTemplate: Partial<V1Container> | undefined,
   request: PodRequest,
   defaults: PodDefaults,
-  secret: SecretEnv | undefined,
+  ofPod: V1PodSecurityContext | undefined,
 ): Partial<V1Container> {
   const image = request.image ?? fromTemplate?.image ?? defaults.image;
   if (!image) throw new ComputeError('invalid', `No image for the runner container: set "image" in the input, or the worker's default image`);
@@ -99,13 +111,14 @@ function runnerContainer(
   const args = request.args ?? fromTemplate?.args ?? byDefault?.args;
   const env = new Map<string, V1EnvVar>();
   const resumable = request.supervision === undefined && request.volumeClaims === undefined ? {} : attemptEnvironment(request);
-  for (const entry of [...plain(defaults.env), ...(fromTemplate?.env ?? []), ...plain(request.env), ...plain(resumable), ...fromSecret(secret)]) {
+  for (const entry of [...plain(defaults.env), ...(fromTemplate?.env ?? []), ...plain(request.env), ...plain(resumable)]) {
     env.set(entry.name, entry);
   }
   const volumeMounts = withClaimMounts(fromTemplate?.volumeMounts ?? [], request.volumeClaims ?? []);
   return {
     ...fromTemplate,
     image,
+    securityContext: containerSecurity(fromTemplate?.securityContext, ofPod, byDefault?.user),
     ...(command ? { command: [...command] } : {}),
     ...(args ? { args: [...args] } : {}),
     ...(env.size > 0 ? { env: [...env.values()] } : {}),
@@ -120,35 +133,4 @@ function plain(env: Readonly<Record<string, string>> | undefined): V1EnvVar[] {
 /** By reference, never in clear: whoever may read pods must not thereby be able to register as this runner. */
 function fromSecret(secret: SecretEnv | undefined): V1EnvVar[] {
   return (secret?.keys ?? []).map((key) => ({ name: key, valueFrom: { secretKeyRef: { name: secret?.secretName ?? '', key } } }));
-}
-
-/** Lists that Kubernetes itself merges by a key ("patchMergeKey" in its API description); all others are replaced as a whole. */
-const MERGE_KEYS: Readonly<Record<string, string>> = {
-  containers: 'name',
-  initContainers: 'name',
-  volumes: 'name',
-  env: 'name',
-  imagePullSecrets: 'name',
-  volumeMounts: 'mountPath',
-  volumeDevices: 'devicePath',
-  hostAliases: 'ip',
-};
-
-/** `over` laid upon `base`: objects field by field, lists with a merge key item by item, everything else replaced. */
-function merge(base: unknown, over: unknown, field: string): unknown {
-  if (over === undefined) return base;
-  const key = MERGE_KEYS[field];
-  if (key && Array.isArray(base) && Array.isArray(over)) {
-    const items = new Map<unknown, unknown>(base.map((item: Record<string, unknown>) => [item[key], item]));
-    for (const item of over as Record<string, unknown>[]) items.set(item[key], merge(items.get(item[key]), item, ''));
-    return [...items.values()];
-  }
-  if (!isObject(base) || !isObject(over)) return over;
-  const merged: Record<string, unknown> = { ...base };
-  for (const [name, value] of Object.entries(over)) merged[name] = merge(base[name], value, name);
-  return merged;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -5,6 +5,7 @@ import { defined } from '../../../core/defined.ts';
 import { SUPERVISOR_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, STOP_REASON_ANNOTATION } from './metadata.ts';
+import { NO_RIGHTS } from './podSecurity.ts';
 import type { PodRequest, Supervision } from '../../../core/domain/pod.ts';
 
 /** How this installation's pods get the supervisor. */
@@ -136,7 +137,7 @@ function copier({ image }: SupervisorSettings): V1Container {
     command: ['cp', '-R', '/opt/holdfast/.', `${FOLDER}/`],
     // A namespace with a quota demands both; what the copy takes is given back before the runner starts.
     resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { cpu: '1', memory: '256Mi' } },
-    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, readOnlyRootFilesystem: true },
+    securityContext: NO_RIGHTS,
     volumeMounts: [{ name: FOLDER_VOLUME, mountPath: FOLDER }],
   };
 }

@@ -1,7 +1,7 @@
 /** From a pod as the API server shows it to the facts that decisions need. Pure. */
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
-import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
 import { recordedEnd } from './supervisorRecord.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
@@ -49,6 +49,7 @@ const UNKNOWN_END = 'ContainerStatusUnknown';
 export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView {
   const { metadata, spec, status } = pod;
   const runner = status?.containerStatuses?.find((container) => container.name === RUNNER_CONTAINER);
+  const register = status?.initContainerStatuses?.find((container) => container.name === REGISTER_CONTAINER);
   const scheduledCondition = condition(pod, 'PodScheduled');
   const terminationDeadline = timestamp(metadata?.deletionTimestamp);
   const disruption = condition(pod, 'DisruptionTarget');
@@ -62,10 +63,11 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
     scheduled,
     node: spec?.nodeName || undefined,
     createdAt: timestamp(metadata?.creationTimestamp) ?? now,
-    startedAt: lostItsPort(pod, runner) ? undefined : timestamp(runner?.state?.running?.startedAt ?? runner?.state?.terminated?.startedAt),
+    // Where the registration has a container of its own the runner begins with that: from then on it may be registered.
+    startedAt: startOf(register) ?? (lostItsPort(pod, runner) ? undefined : startOf(runner)),
     ended: runner?.state?.terminated !== undefined || status?.phase === 'Succeeded' || status?.phase === 'Failed',
     gone: false,
-    exit: lostItsPort(pod, runner) ? undefined : exitOf(runner),
+    exit: lostItsPort(pod, runner) ? undefined : (exitOf(runner) ?? exitOf(failed(register))),
     terminating: terminationDeadline !== undefined,
     // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
     terminationDeadline,
@@ -90,6 +92,15 @@ function toldToGoAt(metadata: V1Pod['metadata'], disruption: V1PodCondition | un
   const deletedAt = Date.parse(timestamp(metadata?.deletionTimestamp) ?? '') - (metadata?.deletionGracePeriodSeconds ?? 0) * 1_000;
   const times = [disruptedAt, deletedAt].filter((at) => !Number.isNaN(at));
   return times.length === 0 ? undefined : new Date(Math.min(...times)).toISOString();
+}
+
+function startOf(container: V1ContainerStatus | undefined): string | undefined {
+  return timestamp(container?.state?.running?.startedAt ?? container?.state?.terminated?.startedAt);
+}
+
+/** Only if it has. */
+function failed(container: V1ContainerStatus | undefined): V1ContainerStatus | undefined {
+  return (container?.state?.terminated?.exitCode ?? 0) === 0 ? undefined : container;
 }
 
 function exitOf(runner: V1ContainerStatus | undefined): Exit | undefined {
@@ -156,14 +167,14 @@ function waitingInVain({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
   return undefined;
 }
 
-/** With restartPolicy Never an init container that fails fails the pod, and the runner never starts. */
+/** With restartPolicy Never an init container that fails fails the pod, and the runner never starts. A registration that does is the runner's own end. */
 function failedInit({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
   if (status?.phase !== 'Failed') return undefined;
   if (status.containerStatuses?.some(({ name, state }) => name === RUNNER_CONTAINER && state?.terminated)) return undefined;
-  const failed = status.initContainerStatuses?.find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
-  const terminated = failed?.state?.terminated;
-  if (!terminated) return undefined;
-  return { kind: 'config', message: `init container ${failed?.name} ended with exit code ${terminated.exitCode}: ${terminated.message ?? terminated.reason ?? 'no message'}` };
+  const init = status.initContainerStatuses?.find((container) => failed(container) !== undefined);
+  const terminated = init?.state?.terminated;
+  if (!terminated || (init?.name === REGISTER_CONTAINER && startOf(init) !== undefined)) return undefined;
+  return { kind: 'config', message: `init container ${init?.name} ended with exit code ${terminated.exitCode}: ${terminated.message ?? terminated.reason ?? 'no message'}` };
 }
 
 /** ISO 8601 without fractions of a second that are zero; undefined for "never", which the kubelet also writes as 1970. */

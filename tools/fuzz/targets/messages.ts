@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { recordedEnd } from '../../../activities/compute/kubernetes/supervisorRecord.ts';
 import { viewOfPod } from '../../../activities/compute/kubernetes/viewOfPod.ts';
 import { STOP_REASONS, type PodView } from '../../../core/domain/pod.ts';
+import { escaped, markdownText, printable } from '../../../core/domain/shownText.ts';
 import { LONGEST_MESSAGE, markerText, type Marker } from '../../../supervisor/marker.ts';
 import { readOptions, UsageError } from '../../../supervisor/options.ts';
 import { RunnerLog } from '../../../supervisor/runnerLog.ts';
@@ -40,6 +41,7 @@ export const messages = target('messages', "what a pod's job can write: terminat
     // The kubelet keeps no more of it.
     const view = viewOfPod(pod(message.slice(0, 4_096)), NOW);
     const { exit } = view;
+    for (const text of [message, error, ...log]) mustBeShownAsText(text);
     if (!view.ended) throw new Error('an end that a message hides');
     // On its node's network a record may say that the runner never started: then it has no end of its own.
     if (exit !== undefined) mustBeRead(exit);
@@ -61,4 +63,12 @@ function mustBeRead({ code, message, record }: NonNullable<PodView['exit']>): vo
   if (!Number.isInteger(code) || code < 0 || code > 255) throw new Error(`exit code ${code}`);
   if (message !== undefined && typeof message !== 'string') throw new Error(`a message that is no text: ${JSON.stringify(message)}`);
   if (record?.reason !== undefined && !STOP_REASONS.includes(record.reason)) throw new Error(`reason ${String(record.reason)}`);
+}
+
+/** On a terminal, in a log and in Markdown: one line, and nothing in it has a meaning. */
+function mustBeShownAsText(text: string): void {
+  const shown = [printable(text), escaped(text), markdownText(text)];
+  // oxlint-disable-next-line no-control-regex -- that there is none is the point
+  if (shown.some((each) => /[\u0000-\u001F\u007F-\u009F\u2028\u2029]/.test(each))) throw new Error(`a control character in ${JSON.stringify(shown)}`);
+  if (/[\\`*_{}[\]<>|~&$]/.test(markdownText(text).replaceAll(/\\[\\`*_{}[\]<>|~&$]/g, ''))) throw new Error(`Markdown in ${markdownText(text)}`);
 }

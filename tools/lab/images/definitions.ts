@@ -86,6 +86,10 @@ export const IMAGES: readonly ImageDefinition[] = [
           await mkdir(join(root, 'opt/holdfast'), { recursive: true });
           if (existsSync(simulator)) await cp(simulator, join(root, 'opt/holdfast/simulator'), { recursive: true });
           await writeFile(join(root, 'opt/holdfast/package.json'), JSON.stringify({ type: 'module' }));
+          // Where GitHub's image has the real ones.
+          await mkdir(join(root, 'home/runner'), { recursive: true });
+          await chmod(join(root, 'home/runner'), 0o777);
+          for (const script of ['config.sh', 'run.sh']) await cp(join(simulator, 'runner', script), join(root, 'home/runner', script));
         },
       },
     ],

@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JobRun } from './job-run.ts';
+import { register, sayDeprecated, TERMINATED } from './registration.ts';
 import { ServerConnection } from './server-connection.ts';
 import type { RunnerSettings } from './settings.ts';
-import type { JobMessage, RegisterAnswer, Refusal, RegisterBody, RunnerMessage, SessionAnswer, SessionBody } from './wire.ts';
+import type { JobMessage, Refusal, RunnerMessage, SessionAnswer, SessionBody } from './wire.ts';
 
 /** The real runner waits this long for another session of its own to end, looking this often. */
 const CONFLICT_LIMIT_MS = 240_000;
 const CONFLICT_RETRY_MS = 5000;
-
-const TERMINATED = 'Runner listener exit with terminated error, stop the service, no retry needed.';
 
 /** The runner's life: registers, listens, runs jobs, leaves. Its lines and its exit codes are the real runner's. */
 export class Listener {
@@ -27,7 +26,7 @@ export class Listener {
     this.#settings = settings;
     this.#print = print;
     this.#ephemeral = settings.ephemeral;
-    this.#server = new ServerConnection(settings.serverUrl, settings.mode === 'jit' ? settings.credential : undefined);
+    this.#server = new ServerConnection(settings.serverUrl, settings.mode === 'registered' ? settings.credential : undefined);
   }
 
   /** @returns the exit code */
@@ -54,22 +53,10 @@ export class Listener {
 
   async #register(): Promise<number | undefined> {
     if (this.#settings.mode !== 'token') return undefined;
-    const { scope, token, name, labels, group, ephemeral, replace, version } = this.#settings;
-    const body: RegisterBody = { scope, token, name, labels, ephemeral, replace, version, ...(group === undefined ? {} : { group }) };
-    const answer = await this.#server.request('POST', 'register', { body, signal: this.#leave.signal });
-    if (answer.status === 201) {
-      this.#print('√ Connected to GitHub');
-      this.#print('√ Runner successfully added');
-      this.#server = new ServerConnection(this.#settings.serverUrl, (answer.body as RegisterAnswer).credential);
-      return undefined;
-    }
-    const { reason } = answer.body as Refusal;
-    if (reason === 'deprecated') return this.#deprecated();
-    // The real server says no more than 404 of a token that expired, was for another scope or never existed.
-    this.#print(reason === 'conflict' ? `A runner exists with the same name ${name}.` : 'Http response code: NotFound from \'POST actions/runner-registration\'');
-    this.#print(reason === 'conflict' ? 'Use --replace to replace it.' : '{"message":"Not Found","documentation_url":"https://docs.github.com/rest"}');
-    this.#print('Response status code does not indicate success: 404 (Not Found).');
-    return 1;
+    const answer = await register(this.#settings, this.#print, this.#leave.signal);
+    if (typeof answer === 'number') return answer;
+    this.#server = new ServerConnection(this.#settings.serverUrl, answer.credential);
+    return undefined;
   }
 
   async #listen(): Promise<number> {
@@ -103,7 +90,7 @@ export class Listener {
         return undefined;
       }
       const { reason } = answer.body as Refusal;
-      if (reason === 'deprecated') return this.#deprecated();
+      if (reason === 'deprecated') return sayDeprecated(this.#settings, this.#print);
       if (reason === 'deleted') {
         await this.#currentEnded;
         this.#print('Failed to create a session. The runner registration has been deleted from the server, please re-configure. Runner registrations are automatically deleted for runners that have not connected to the service recently.');
@@ -129,7 +116,7 @@ export class Listener {
   /** @returns the exit code, or undefined to go on listening */
   async #refused(reason: Refusal['reason']): Promise<number | undefined> {
     if (reason === 'session') return this.#openSession();
-    if (reason === 'deprecated') return this.#deprecated();
+    if (reason === 'deprecated') return sayDeprecated(this.#settings, this.#print);
     await this.#currentEnded;
     if (this.#ephemeral && this.#jobs > 0) return this.#goodbye();
     this.#print(TERMINATED);
@@ -151,13 +138,6 @@ export class Listener {
 
   #cancel(jobId: number): void {
     if (this.#current?.job.id === jobId) this.#current.stop(false);
-  }
-
-  #deprecated(): number {
-    this.#print(`Runner version v${this.#settings.version} is deprecated and cannot receive messages.`);
-    if (this.#settings.deprecatedExitCode) return 7;
-    this.#print(TERMINATED);
-    return 1;
   }
 
   async #goodbye(): Promise<number> {

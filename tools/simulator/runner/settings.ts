@@ -1,46 +1,56 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { RUNNER_VERSION, type JitCredentialsFile, type JitRunnerFile } from './wire.ts';
 import type { StopTimes } from './job-process.ts';
 
-/** What the runner is told by its environment. */
-export type RunnerSettings = {
+interface CommonSettings {
   version: string;
   /** ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE: exit 7 when the server refuses this version. */
   deprecatedExitCode: boolean;
   hookStarted?: string;
   hookCompleted?: string;
   stopTimes: StopTimes;
-} & (
-  | { mode: 'jit'; serverUrl: string; name: string; credential: string; ephemeral: true }
-  | { mode: 'token'; serverUrl: string; scope: string; name: string; token: string; labels: string[]; group?: string; ephemeral: boolean; replace: boolean }
-);
+}
+
+/** For a runner that is to register itself. */
+export type TokenSettings = CommonSettings & { mode: 'token'; serverUrl: string; scope: string; name: string; token: string; labels: string[]; group?: string; ephemeral: boolean; replace: boolean };
+
+/** Of one that is registered. */
+interface Registered {
+  mode: 'registered';
+  serverUrl: string;
+  name: string;
+  credential: string;
+  ephemeral: boolean;
+}
+
+/** What the runner is told by its environment, or by what it was configured with. */
+export type RunnerSettings = TokenSettings | (CommonSettings & Registered);
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads them: ACTIONS_RUNNER_INPUT_JITCONFIG or `--jitconfig X`; else RUNNER_TOKEN with RUNNER_URL and RUNNER_SCOPE
  * (`orgs/acme`, `repos/acme/widgets`, `enterprises/big`; without it the scope is the URL's path, as for config.sh),
- * RUNNER_NAME, RUNNER_LABELS (comma-separated), RUNNER_GROUP, RUNNER_EPHEMERAL, RUNNER_REPLACE_EXISTING.
+ * RUNNER_NAME, RUNNER_LABELS (comma-separated), RUNNER_GROUP, RUNNER_EPHEMERAL, RUNNER_REPLACE_EXISTING; else the files that
+ * {@link readConfiguration}'s command has left in the folder.
  * SIM_RUNNER_VERSION, SIM_RUNNER_INTERRUPT_MS and SIM_RUNNER_TERMINATE_MS are for tests.
  * @throws Error that names what is missing or wrong
  */
-export function readSettings(env: Env, argv: readonly string[]): RunnerSettings {
-  const common = {
-    version: env['SIM_RUNNER_VERSION'] ?? RUNNER_VERSION,
-    deprecatedExitCode: env['ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE'] === '1',
-    ...optional('hookStarted', env['ACTIONS_RUNNER_HOOK_JOB_STARTED']),
-    ...optional('hookCompleted', env['ACTIONS_RUNNER_HOOK_JOB_COMPLETED']),
-    stopTimes: { interruptMs: Number(env['SIM_RUNNER_INTERRUPT_MS'] ?? 7500), terminateMs: Number(env['SIM_RUNNER_TERMINATE_MS'] ?? 2500) },
-  };
+export function readSettings(env: Env, argv: readonly string[], folder = process.cwd()): RunnerSettings {
+  const common = commonSettings(env);
   const flag = argv.indexOf('--jitconfig');
   const jit = flag >= 0 ? argv[flag + 1] : env['ACTIONS_RUNNER_INPUT_JITCONFIG'];
-  if (jit) {
-    const { runner, credentials } = decodeJitConfig(jit);
-    return { ...common, mode: 'jit', serverUrl: runner.serverUrl, name: runner.agentName, credential: credentials.data.token, ephemeral: true };
-  }
+  if (jit) return { ...common, ...registered(decodeJitConfig(jit)) };
   const token = env['RUNNER_TOKEN'];
   const address = env['RUNNER_URL'];
-  if (!token || !address) throw new Error('Not configured. Set ACTIONS_RUNNER_INPUT_JITCONFIG, or RUNNER_TOKEN and RUNNER_URL.');
+  if (!token && existsSync(join(folder, '.runner'))) {
+    const parse = (name: string): unknown => JSON.parse(readFileSync(join(folder, name), 'utf8'));
+    return { ...common, ...registered({ runner: parse('.runner') as JitRunnerFile, credentials: parse('.credentials') as JitCredentialsFile }) };
+  }
+  if (!token || !address) throw new Error('Not configured. Run config.sh, or set ACTIONS_RUNNER_INPUT_JITCONFIG, or RUNNER_TOKEN and RUNNER_URL.');
   const url = new URL(address);
   return {
     ...common,
@@ -54,6 +64,39 @@ export function readSettings(env: Env, argv: readonly string[]): RunnerSettings 
     ephemeral: env['RUNNER_EPHEMERAL'] === 'true',
     replace: env['RUNNER_REPLACE_EXISTING'] === 'true',
   };
+}
+
+/**
+ * What `config.sh` is told: `configure --url U [--token T] [--name N] [--labels L] [--runnergroup G] [--ephemeral] [--replace] [--unattended]`; the token
+ * also by ACTIONS_RUNNER_INPUT_TOKEN. @throws Error as the real one for a folder that is configured already, and for what is missing
+ */
+export function readConfiguration(env: Env, argv: readonly string[], folder = process.cwd()): TokenSettings {
+  if (existsSync(join(folder, '.runner'))) {
+    throw new Error("Cannot configure the runner because it is already configured. To reconfigure the runner, run 'config.cmd remove' or './config.sh remove' first.");
+  }
+  const [text, flag] = [{ type: 'string' }, { type: 'boolean' }] as const;
+  const options = { url: text, token: text, name: text, labels: text, runnergroup: text, ephemeral: flag, replace: flag, unattended: flag };
+  const { values } = parseArgs({ args: [...argv], options });
+  const token = env['ACTIONS_RUNNER_INPUT_TOKEN'] || values.token;
+  if (!token || !values.url) throw new Error(`Invalid configuration provided for ${token ? 'url' : 'token'}. Terminating unattended configuration.`);
+  const given = { RUNNER_TOKEN: token, RUNNER_URL: values.url, RUNNER_NAME: values.name, RUNNER_LABELS: values.labels, RUNNER_GROUP: values.runnergroup };
+  const settings = readSettings({ ...env, ...given, RUNNER_SCOPE: undefined, ACTIONS_RUNNER_INPUT_JITCONFIG: undefined }, [], folder);
+  if (settings.mode !== 'token') throw new Error('No token');
+  return { ...settings, ephemeral: values.ephemeral === true, replace: values.replace === true };
+}
+
+function commonSettings(env: Env): CommonSettings {
+  return {
+    version: env['SIM_RUNNER_VERSION'] ?? RUNNER_VERSION,
+    deprecatedExitCode: env['ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE'] === '1',
+    ...optional('hookStarted', env['ACTIONS_RUNNER_HOOK_JOB_STARTED']),
+    ...optional('hookCompleted', env['ACTIONS_RUNNER_HOOK_JOB_COMPLETED']),
+    stopTimes: { interruptMs: Number(env['SIM_RUNNER_INTERRUPT_MS'] ?? 7500), terminateMs: Number(env['SIM_RUNNER_TERMINATE_MS'] ?? 2500) },
+  };
+}
+
+function registered({ runner, credentials }: { runner: JitRunnerFile; credentials: JitCredentialsFile }): Registered {
+  return { mode: 'registered', serverUrl: runner.serverUrl, name: runner.agentName, credential: credentials.data.token, ephemeral: runner.ephemeral };
 }
 
 const optional = <K extends string>(key: K, value: string | undefined): { [P in K]?: string } => (value ? ({ [key]: value } as { [P in K]?: string }) : {});

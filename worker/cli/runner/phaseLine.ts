@@ -1,7 +1,8 @@
 /** One line about a runner that is being watched, and where it is written. */
 import type { RunnerStatus } from '../../../core/contract/index.ts';
 import type { Output } from '../terminal/output.ts';
-import { clean, formatAge, shorten } from '../terminal/text.ts';
+import { printable, shorten } from '../../../core/domain/shownText.ts';
+import { formatAge } from '../terminal/text.ts';
 
 /** What is known at one moment. `status` is absent while no worker answers. */
 export interface Seen {
@@ -22,7 +23,7 @@ export function seenText({ phase, status, problem }: Seen): string {
     problem && `(${problem})`,
   ]
     .filter(Boolean)
-    .map((part) => clean(String(part)))
+    .map((part) => printable(String(part)))
     .join('  ');
 }
 
@@ -38,7 +39,7 @@ export class PhaseLine {
   /** @param startedAt - ms since the epoch, for the time that has passed */
   constructor(output: Output, id: string, startedAt: number) {
     this.output = output;
-    this.id = clean(id);
+    this.id = printable(id);
     this.startedAt = startedAt;
     this.live = !output.json && output.terminal.stdout.isTTY === true;
   }

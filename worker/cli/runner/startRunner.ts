@@ -2,12 +2,12 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../../core/contract/index.ts';
+import { markdownText } from '../../../core/domain/shownText.ts';
 import { parseRunnerInput, type RunnerSpec } from '../../../core/input/runner.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { readableName } from './readableName.ts';
 import type { Session } from '../temporal/session.ts';
 import { toCliError } from '../temporal/temporalErrors.ts';
-import { clean } from '../terminal/text.ts';
 
 /** Everything that a start needs, decided before Temporal is asked. */
 export interface StartPlan {
@@ -83,8 +83,8 @@ export async function findRunner(session: Session, id: string): Promise<StartedR
 }
 
 function summaryOf({ ephemeral, scope, labels, pod }: RunnerSpec): string {
-  if (scope === undefined) return clip(clean((pod.command ?? []).join(' ')), 200);
-  return clip(clean(`${ephemeral ? 'ephemeral' : 'static'} runner for ${scope.name} (${labels.join(', ')})`), 200);
+  if (scope === undefined) return clip(markdownText((pod.command ?? []).join(' ')), 200);
+  return clip(markdownText(`${ephemeral ? 'ephemeral' : 'static'} runner for ${scope.name} (${labels.join(', ')})`), 200);
 }
 
 function searchAttributesOf(spec: RunnerSpec): SearchAttributePair[] {

@@ -1,8 +1,8 @@
 /** Starts the workflow of a set. */
 import { SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover, type SetScale } from '../../../core/contract/index.ts';
+import { markdownText, printable, shorten } from '../../../core/domain/shownText.ts';
 import type { SetSpec } from '../../../core/input/runnerSet.ts';
 import type { Session } from '../temporal/session.ts';
-import { clean, shorten } from '../terminal/text.ts';
 
 /** Temporal's bound is 200 bytes; what is in here is mostly ASCII. */
 const SUMMARY = 120;
@@ -17,7 +17,7 @@ export async function startSet(session: Session, input: RunnerSetInput, spec: Se
       args: [input],
       workflowIdConflictPolicy: 'FAIL',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      staticSummary: shorten(`set of ${summaryOf(spec)}`, SUMMARY),
+      staticSummary: shorten(`set of ${markdownText(summaryOf(spec))}`, SUMMARY),
       // From the start, so that the webhook finds it before a worker does.
       memo: { [SET_COVER_MEMO]: coverOf(spec) },
       typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: spec.name }, ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }])],
@@ -34,8 +34,8 @@ function coverOf({ labels, scope }: SetSpec): SetCover {
 
 /** `ephemeral runners for acme (linux, x64)` */
 export function summaryOf({ ephemeral, scope, labels, template }: SetSpec): string {
-  if (scope === undefined) return clean((template.command ?? []).join(' '));
-  return clean(`${ephemeral ? 'ephemeral' : 'static'} runners for ${scope.name} (${labels.join(', ')})`);
+  if (scope === undefined) return printable((template.command ?? []).join(' '));
+  return printable(`${ephemeral ? 'ephemeral' : 'static'} runners for ${scope.name} (${labels.join(', ')})`);
 }
 
 /** `3 runners`, `2 idle, 20 at the most` */

@@ -1,6 +1,7 @@
 /** Where a command's results go: text for people, or one JSON document on stdout and errors as JSON on stderr. */
 import { CliError, EXIT } from './exit.ts';
-import { clean, cleanDeep } from './text.ts';
+import { printable } from '../../../core/domain/shownText.ts';
+import { cleanDeep } from './text.ts';
 import { fieldText } from '../runner/runnerFlags.ts';
 
 /** What a command needs of its process; tests hand in their own. */
@@ -43,7 +44,7 @@ export class Output {
   /** Progress or a warning: text on stderr, or with --json an object on one line of stderr. */
   note(event: string, text: string, more: Readonly<Record<string, unknown>> = {}): void {
     if (this.json) this.terminal.stderr.write(`${JSON.stringify(cleanDeep({ event, message: text, ...more }))}\n`);
-    else this.terminal.stderr.write(`${clean(text)}\n`);
+    else this.terminal.stderr.write(`${printable(text)}\n`);
   }
 
   /** Prints an error and gives the status to exit with. */
@@ -53,12 +54,12 @@ export class Output {
       const { code, message, fields } = known;
       this.terminal.stderr.write(`${JSON.stringify({ error: cleanDeep({ code, message, ...(fields ? { fields } : {}) }) })}\n`);
     } else {
-      this.terminal.stderr.write(`error: ${clean(known.message)}\n`);
-      for (const field of known.fields ?? []) this.terminal.stderr.write(`  ${clean(fieldText(field))}\n`);
+      this.terminal.stderr.write(`error: ${printable(known.message)}\n`);
+      for (const field of known.fields ?? []) this.terminal.stderr.write(`  ${printable(fieldText(field))}\n`);
     }
     return known.exitStatus ?? EXIT.failed;
   }
 }
 
-/** Like {@link clean}, but keeps the spaces that align columns. */
-const cleanLine = (line: string): string => line.split(/( +)/).map((part) => (/^ +$/.test(part) ? part : clean(part))).join('').trimEnd();
+/** Like {@link printable}, but keeps the spaces that align columns. */
+const cleanLine = (line: string): string => line.split(/( +)/).map((part) => (/^ +$/.test(part) ? part : printable(part))).join('').trimEnd();

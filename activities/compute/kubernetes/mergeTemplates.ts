@@ -1,0 +1,32 @@
+/** Pod templates laid upon each other, as a strategic merge patch of Kubernetes would. Pure. */
+
+/** Lists that Kubernetes itself merges by a key ("patchMergeKey" in its API description); all others are replaced as a whole. */
+const MERGE_KEYS: Readonly<Record<string, string>> = {
+  containers: 'name',
+  initContainers: 'name',
+  volumes: 'name',
+  env: 'name',
+  imagePullSecrets: 'name',
+  volumeMounts: 'mountPath',
+  volumeDevices: 'devicePath',
+  hostAliases: 'ip',
+};
+
+/** `over` laid upon `base`: objects field by field, lists with a merge key item by item, everything else replaced. */
+export function merge(base: unknown, over: unknown, field = ''): unknown {
+  if (over === undefined) return base;
+  const key = MERGE_KEYS[field];
+  if (key && Array.isArray(base) && Array.isArray(over)) {
+    const items = new Map<unknown, unknown>(base.map((item: Record<string, unknown>) => [item[key], item]));
+    for (const item of over as Record<string, unknown>[]) items.set(item[key], merge(items.get(item[key]), item));
+    return [...items.values()];
+  }
+  if (!isObject(base) || !isObject(over)) return over;
+  const merged: Record<string, unknown> = { ...base };
+  for (const [name, value] of Object.entries(over)) merged[name] = merge(base[name], value, name);
+  return merged;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,21 @@
+# The supervisor's folder alone, which runners' pods copy: name this image in HOLDFAST_SUPERVISOR_IMAGE. The worker's image has the folder, too; this one is a
+# third of its size, and brings nothing of the worker to the nodes of runners.
+#   docker build -t holdfast-supervisor -f deploy/images/supervisor.Dockerfile .
+# The first two stages are those of worker.Dockerfile; the last has Busybox for its `cp`.
+FROM node:24.19.0-bookworm-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+
+FROM packages AS supervisor
+# tini-static comes with tini; strip makes Node smaller.
+RUN apt-get update && apt-get install --yes --no-install-recommends binutils tini && rm -rf /var/lib/apt/lists/*
+COPY core core
+COPY supervisor supervisor
+COPY deploy/images deploy/images
+RUN npm run build:supervisor-folder -- /opt/holdfast
+
+FROM busybox:1.37.0
+COPY --from=supervisor /opt/holdfast /opt/holdfast
+# By its number Kubernetes sees that it is not root.
+USER 1000

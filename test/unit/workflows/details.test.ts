@@ -1,0 +1,54 @@
+/** The details in Temporal's UI, which shows them as Markdown: what comes from outside is text in them, and nothing else. */
+import { describe, expect, test } from '@jest/globals';
+import type { RunnerStatus } from '../../../core/contract/index.ts';
+import { parseRunnerInput } from '../../../core/input/runner.ts';
+import { runnerDetails } from '../../../workflows/runner/display.ts';
+import { SetState } from '../../../workflows/runnerSet/state.ts';
+import { setDetails } from '../../../workflows/runnerSet/status.ts';
+import { setSpec } from '../../support/setModel.ts';
+
+const HOSTILE = '[ok](https://evil.example) <b>`x`</b>\n| Phase | Gone |\u001B[2J';
+const SHOWN = '\\[ok\\](https://evil.example) \\<b\\>\\`x\\`\\</b\\> \\| Phase \\| Gone \\|\\[2J';
+
+test("a runner's", () => {
+  const parsed = parseRunnerInput({ organization: 'acme' }, { workflowId: 'runner-a' });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  const status: RunnerStatus = {
+    phase: 'Busy',
+    runnerName: 'acme-1',
+    job: HOSTILE,
+    node: HOSTILE,
+    attempt: 2,
+    waitsFor: HOSTILE,
+    cancel: { mode: 'drain', reason: HOSTILE },
+    unregisterAttempts: 0,
+    phases: [],
+    replaced: [{ runnerName: HOSTILE, cause: 'evicted', replacedBy: 'acme-1' }],
+  };
+  expect(runnerDetails(parsed.spec, status).split('\n')).toEqual([
+    '| Runner | Busy |',
+    '|---|---|',
+    '| Name | acme-1 |',
+    '| Scope | acme |',
+    `| Node | ${SHOWN} |`,
+    `| Job | ${SHOWN} |`,
+    `| Waits for | ${SHOWN} |`,
+    `| Cancel | drain ${SHOWN} |`,
+    `| Replaced | ${SHOWN} (evicted) |`,
+  ]);
+});
+
+describe("a set's", () => {
+  const template = { organization: 'acme', labels: ['linux', '<b>x</b>', '`|`'] };
+
+  test('labels, reasons, and what the CI server says', () => {
+    const state = SetState.begin(setSpec({ replicas: 0, template }), { name: 'linux', replicas: 0, template }, {}, 0);
+    state.pause(HOSTILE);
+    Object.assign(state.facts, { queueCheckFailure: HOSTILE });
+    const lines = setDetails(state, 0).split('\n');
+    expect(lines).toContain('| Labels | linux, \\<b\\>x\\</b\\>, \\`\\|\\` |');
+    expect(lines).toContain(`| Starts no runner | paused: ${SHOWN} |`);
+    expect(lines).toContain(`| Look at queued jobs | ${SHOWN} |`);
+    expect(lines.filter((line) => !/^(\| .* \|.*\||\|---\|---\|)$/.test(line))).toEqual([]);
+  });
+});

@@ -1,0 +1,4 @@
+#!/bin/sh
+# What an image has in /home/runner in place of GitHub's config.sh.
+cd "$(dirname "$0")"
+exec node /opt/holdfast/simulator/runner.ts configure "$@"
