@@ -122,9 +122,9 @@ describe('the commands in the documentation', () => {
 });
 
 test('the contract documents the default that each duration has', () => {
-  const source = ['runnerInput', 'runnerSetInput', 'deregistration', 'sweep'].map((name) => read(`core/contract/${name}.ts`)).join('\n');
+  const source = ['runnerInput', 'runnerSetInput', 'jobInput', 'deregistration', 'sweep'].map((name) => read(`core/contract/${name}.ts`)).join('\n');
   const rows = [...source.matchAll(/@default (?:"(\w+)"|off|none) \*\/\n {2}(\w+): (?:'(\w+)'|undefined),/g)];
-  const tables = [contract.RUNNER_TIMEOUTS, contract.STOP_TIMEOUTS, contract.RUNNER_INTERVALS, contract.SET_DELAYS, contract.SET_INTERVALS, contract.DEREGISTRATION_PATIENCE, contract.SWEEP_LIMITS];
+  const tables = [contract.RUNNER_TIMEOUTS, contract.STOP_TIMEOUTS, contract.RUNNER_INTERVALS, contract.JOB_TIMEOUTS, contract.STEP_TIMEOUTS, contract.SET_DELAYS, contract.SET_INTERVALS, contract.DEREGISTRATION_PATIENCE, contract.SWEEP_LIMITS];
   expect(rows.map(([, , field = '']) => field).toSorted()).toEqual(tables.flatMap((table) => Object.keys(table)).toSorted());
   expect(rows.filter(([, documented, , value]) => documented !== value)).toEqual([]);
 });
