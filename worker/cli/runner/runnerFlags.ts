@@ -102,8 +102,8 @@ export function readFileText(path: string): string {
 
 export const shownPath = (path: string): string => (path === '-' ? 'standard input' : path);
 
-/** Reads the object of `-f`: YAML or JSON (which is YAML). @throws CliError usage */
-export async function readInputFile(path: string): Promise<Json> {
+/** Reads the object of `-f`: YAML or JSON (which is YAML). @param example - what it may look like @throws CliError usage */
+export async function readInputFile(path: string, example = '{"organization": "acme"}'): Promise<Json> {
   const shown = shownPath(path);
   const text = readFileText(path);
   const { parse } = await import('yaml');
@@ -113,7 +113,7 @@ export async function readInputFile(path: string): Promise<Json> {
   } catch (error) {
     throw new CliError('usage', `--file: ${shown} is neither YAML nor JSON: ${reason(error)}`, { cause: error });
   }
-  if (!isObject(value)) throw new CliError('usage', `--file: ${shown} must hold one object, such as {"organization": "acme"}`);
+  if (!isObject(value)) throw new CliError('usage', `--file: ${shown} must hold one object, such as ${example}`);
   return value;
 }
 
