@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { jobLines, type JobDetails } from '../../worker/cli/job/getJob.ts';
 import { planJob } from '../../worker/cli/job/startJob.ts';
@@ -53,6 +54,25 @@ describe('what is wrong is told before anything is started, with status 2', () =
 
   test.each([[['run']], [['list', '--limit', 'all']], [['get']], [['cancel', 'x', '--mode', 'gently']], [['logs']]])('holdfast job %j', async (words) => {
     expect(await runCli(['job', ...words], NOWHERE)).toMatchObject({ status: 2 });
+  });
+});
+
+describe('the JSON Schema', () => {
+  async function accepts(job: object): Promise<boolean> {
+    const { stdout } = await runCli(['job', 'schema']);
+    return new Ajv2020({ strict: false }).compile(JSON.parse(stdout) as object)(job);
+  }
+  const STEP = { name: 'unit', commands: 'make test' };
+
+  test.each<[what: string, job: object, accepted: boolean]>([
+    ['a job', { name: 'web', pre: [STEP], test: [STEP], post: [{ ...STEP, bestEffort: true, volumes: [{ name: 'a', mountPath: '/a', emptyDir: {} }] }], timeout: '1h' }, true],
+    ['without test', { name: 'web' }, false],
+    ['an unknown field', { name: 'web', test: [STEP], tests: [] }, false],
+    ['an unknown field of a step', { name: 'web', test: [{ ...STEP, comands: 'x' }] }, false],
+    ['bestEffort outside of post', { name: 'web', test: [{ ...STEP, bestEffort: true }] }, false],
+    ['a name that is none', { name: 'a b', test: [STEP] }, false],
+  ])('%s', async (_what, job, accepted) => {
+    expect(await accepts(job)).toBe(accepted);
   });
 });
 

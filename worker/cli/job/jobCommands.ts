@@ -14,6 +14,14 @@ export function addJobCommands(program: Command, context: CommandContext): void 
   addGet(job, context);
   addCancel(job, context);
   addLogs(job, context);
+  job
+    .command('schema')
+    .description('print the JSON Schema of a job, for editors')
+    .addHelpText('after', '\nExample:\n  $ holdfast job schema > job.schema.json')
+    .action(async () => {
+      const { jobJsonSchema } = await import('./jobJsonSchema.ts');
+      context.output.result(jobJsonSchema(), JSON.stringify(jobJsonSchema(), undefined, 2).split('\n'));
+    });
 }
 
 function addRun(job: Command, context: CommandContext): void {
