@@ -16,6 +16,9 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
   });
   afterEach(async () => await all.world.close());
 
+  /** Deletions of pods that lived; those of pods that have ended have no reason. */
+  const stops = () => all.compute.deletions.filter(({ reason }) => reason !== undefined);
+
   /** The pod of a step is asked to go, and goes. */
   async function stopped(pod: string, record: 'timeout' | 'cancelled' | 'superseded' = 'cancelled'): Promise<void> {
     await until(`${pod} to be stopped`, () => all.compute.deletions.some(({ name }) => name === pod));
@@ -26,25 +29,23 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
   test('its timeout, in test: the step is told and has its grace; then post, in order, which a second cancel does not cut; the lines of its log', async () => {
     all.compute.onDelete = 'linger';
     playsByItself(all.compute, 'run');
-    const run = await JobRun.start(all, { ...THREE, timeout: '2s' });
-    commandEnds(all.compute, await run.runs('pre-1'));
+    const run = await JobRun.start(all, { ...THREE, pre: [], timeout: '1s' });
     const unit = await run.pod('test-1');
     await stopped(unit, 'timeout');
     const gather = await run.runs('post-1');
     await run.handle.signal('cancel', 'hurry up');
     await run.handle.signal('cancel', { mode: 'stop', reason: 'hurry up' });
     const { cancel } = await run.status();
-    expect(cancel).toEqual({ mode: 'stop', reason: 'it ran for 2s (timeout)' });
+    expect(cancel).toEqual({ mode: 'stop', reason: 'it ran for 1s (timeout)' });
     commandEnds(all.compute, gather);
     commandEnds(all.compute, await run.runs('post-2'));
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
-    expect(states(result)).toEqual(['prepare succeeded', 'unit aborted run_timeout', 'e2e not run', 'gather succeeded', 'clean succeeded']);
-    expect(all.compute.deletions[0]).toMatchObject({ name: unit, announce: 'timeout', gracePeriodSeconds: undefined });
+    expect(states(result)).toEqual(['unit aborted run_timeout', 'e2e not run', 'gather succeeded', 'clean succeeded']);
+    expect(stops()).toMatchObject([{ name: unit, announce: 'timeout', reason: 'run_timeout', gracePeriodSeconds: undefined }]);
     expect(lines(result)).toEqual([
-      'Running step prepare.',
       'Running step unit.',
-      'Process did not finish before 2s timeout',
+      'Process did not finish before 1s timeout',
       ...INTERRUPTED,
       `cleanup: Deleting pod ${unit}`,
       'Running step gather.',
@@ -62,18 +63,16 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
 
   test('the grace ends during post: the running step is stopped with its own grace, the rest is not run', async () => {
     all.compute.onDelete = 'linger';
-    playsByItself(all.compute, 'run');
-    const run = await JobRun.start(all, { ...THREE, pre: [], gracePeriod: '3s' });
-    const unit = await run.runs('test-1');
+    const run = await JobRun.start(all, { post: THREE.post, gracePeriod: '1s' });
+    await run.ends('test-1');
+    const gather = await run.runs('post-1');
     await run.handle.signal('cancel', 'enough');
-    await stopped(unit);
-    const gather = await run.pod('post-1');
     await stopped(gather, 'timeout');
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('enough') });
-    expect(states(result)).toEqual(['unit aborted cancelled', 'e2e not run', 'gather aborted run_timeout', 'clean not run']);
-    expect(all.compute.deletions).toMatchObject([{ name: unit }, { name: gather, announce: 'timeout', gracePeriodSeconds: undefined }]);
-    expect(lines(result)).toEqual(['Running step unit.', ...INTERRUPTED, `cleanup: Deleting pod ${unit}`, 'Running step gather.', 'Process did not exit before 3s grace period', `cleanup: Deleting pod ${gather}`]);
+    expect(states(result)).toEqual(['unit succeeded', 'gather aborted run_timeout', 'clean not run']);
+    expect(stops()).toMatchObject([{ name: gather, announce: 'timeout', gracePeriodSeconds: undefined }]);
+    expect(lines(result)).toEqual(['Running step unit.', 'Running step gather.', ...INTERRUPTED, 'Process did not exit before 1s grace period', `cleanup: Deleting pod ${gather}`]);
   });
 
   test.each([
@@ -90,7 +89,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(states(result)).toEqual(expected);
     expect(lines(result)).toEqual(expect.arrayContaining([...INTERRUPTED, `cleanup: Deleting pod ${pod}`, IN_TIME]));
-    expect(all.compute.deletions[0]).toMatchObject({ name: pod });
+    expect(stops()).toMatchObject([{ name: pod }]);
     expectNothingLeft(all);
   });
 
@@ -116,7 +115,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(states(result)).toEqual(['unit succeeded', 'gather succeeded', 'clean succeeded']);
-    expect(all.compute.deletions.filter(({ reason }) => reason === 'cancelled')).toEqual([]);
+    expect(stops()).toEqual([]);
   });
 
   test('cancelled by force in post: the running step at once, the rest is not run, and no word of a grace', async () => {
@@ -147,7 +146,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.handle.signal('cancel', { by: 'superseded', reason: 'abc123' });
     await run.ends('post-1');
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'superseded' });
-    expect(all.compute.deletions[0]).toMatchObject({ announce: 'superseded' });
+    expect(stops()).toMatchObject([{ announce: 'superseded' }]);
     expect(run.requests('post-1')[0]?.env).toMatchObject({ JOB_STOP_REASON: 'superseded' });
   });
 

@@ -75,7 +75,7 @@ function whileItRuns(f: JobFacts, { stage, stopAsked }: StepFacts, step: number)
   if (cancel?.mode === 'force' && stopAsked !== 'force') return { kind: 'stop', step, mode: 'force', by: told(cancel), reason: cancel.reason };
   if (cancel?.mode === 'stop' && stage !== 'post' && stopAsked === undefined) return { kind: 'stop', step, mode: 'stop', by: told(cancel), reason: cancel.reason };
   // However often its end is asked for, it has the job's grace, unless by force.
-  if (outOfGrace && stage === 'post' && stopAsked === undefined) return { kind: 'stop', step, mode: 'stop', by: 'timeout', reason: "the job's grace period is over" };
+  if (outOfGrace && stopAsked === undefined) return { kind: 'stop', step, mode: 'stop', by: 'timeout', reason: "the job's grace period is over" };
   if (!isInterrupted(cancel)) return { kind: 'wait', step, untilMs: Math.min(timeoutAtMs ?? endsAtMs, endsAtMs) };
   return { kind: 'wait', step, ...(outOfGrace || cancel?.mode === 'force' ? {} : defined({ untilMs: graceEndsAtMs })) };
 }
