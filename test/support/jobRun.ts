@@ -35,6 +35,11 @@ export class JobRun {
     return new JobRun(id, await world.client.workflow.start(JOB_WORKFLOW, { workflowId: id, taskQueue: world.taskQueue, args: [full] }), compute);
   }
 
+  /** One that somebody has started, or is about to. */
+  static of({ world, compute }: MemoryWorld, id: string): JobRun {
+    return new JobRun(id, world.client.workflow.getHandle(id), compute);
+  }
+
   result = async (): Promise<JobResult> => (await this.handle.result()) as JobResult;
   status = async (): Promise<JobStatus> => await this.handle.query(jobStatusQuery);
 

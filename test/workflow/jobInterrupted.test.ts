@@ -1,5 +1,8 @@
 /** Jobs of several steps that are interrupted: what must happen after an interruption happens. */
+import { Worker } from '@temporalio/worker';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { JobResult } from '../../core/contract/index.ts';
+import { workflowsFor } from '../../worker/workflowBundle.ts';
 import { JobRun, THREE, commandEnds, lines, playsByItself, states, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { expectNothingLeft, memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
@@ -15,6 +18,13 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     all = await memoryWorld(lab);
   });
   afterEach(async () => await all.world.close());
+
+  const histories: { workflowId: string; history: Awaited<ReturnType<JobRun['handle']['fetchHistory']>> }[] = [];
+  async function ended(run: JobRun): Promise<JobResult> {
+    const result = await run.result();
+    histories.push({ workflowId: run.id, history: await run.handle.fetchHistory() });
+    return result;
+  }
 
   /** Deletions of pods that lived; those of pods that have ended have no reason. */
   const stops = () => all.compute.deletions.filter(({ reason }) => reason !== undefined);
@@ -39,7 +49,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expect(cancel).toEqual({ mode: 'stop', reason: 'it ran for 1s (timeout)' });
     commandEnds(all.compute, gather);
     commandEnds(all.compute, await run.runs('post-2'));
-    const result = await run.result();
+    const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
     expect(states(result)).toEqual(['unit aborted run_timeout', 'e2e not run', 'gather succeeded', 'clean succeeded']);
     expect(stops()).toMatchObject([{ name: unit, announce: 'timeout', reason: 'run_timeout', gracePeriodSeconds: undefined }]);
@@ -58,7 +68,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
   test('older than its maxAge while it is queued: aborted, and post has run', async () => {
     const run = await JobRun.start(all, { timeout: '1s', maxAge: '1s', post: [step('clean')] });
     await run.ends('post-1');
-    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
+    expect(await ended(run)).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
   });
 
   test('the grace ends during post: the running step is stopped with its own grace, the rest is not run', async () => {
@@ -68,7 +78,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     const gather = await run.runs('post-1');
     await run.handle.signal('cancel', 'enough');
     await stopped(gather, 'timeout');
-    const result = await run.result();
+    const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('enough') });
     expect(states(result)).toEqual(['unit succeeded', 'gather aborted run_timeout', 'clean not run']);
     expect(stops()).toMatchObject([{ name: gather, announce: 'timeout', gracePeriodSeconds: undefined }]);
@@ -85,7 +95,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.handle.signal('cancel', 'enough');
     await run.ends('post-1');
     await run.ends('post-2');
-    const result = await run.result();
+    const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(states(result)).toEqual(expected);
     expect(lines(result)).toEqual(expect.arrayContaining([...INTERRUPTED, `cleanup: Deleting pod ${pod}`, IN_TIME]));
@@ -100,7 +110,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.handle.signal('cancel', 'enough');
     await run.ends('post-1');
     await run.ends('post-2');
-    expect(states(await run.result())[0]).toBe('prepare aborted cancelled');
+    expect(states(await ended(run))[0]).toBe('prepare aborted cancelled');
     expectNothingLeft(all);
   });
 
@@ -112,7 +122,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.reaches('the cancel', ({ cancel }) => cancel !== undefined);
     await run.ends('post-1');
     await run.ends('post-2');
-    const result = await run.result();
+    const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(states(result)).toEqual(['unit succeeded', 'gather succeeded', 'clean succeeded']);
     expect(stops()).toEqual([]);
@@ -123,7 +133,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.ends('test-1');
     const pod = await run.runs('post-1');
     await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
-    const result = await run.result();
+    const result = await ended(run);
     expect(states(result)).toEqual(['unit succeeded', 'gather aborted cancelled', 'clean not run']);
     expect(all.compute.deletions.find(({ name }) => name === pod)).toMatchObject({ gracePeriodSeconds: 1 });
     expect(lines(result)).toEqual(['Running step unit.', 'Running step gather.', ...INTERRUPTED, `cleanup: Deleting pod ${pod}`]);
@@ -134,7 +144,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.runs('pre-1');
     await run.handle.signal('cancel', { mode: 'drain', reason: 'later' });
     for (const name of ['pre-1', 'pre-2', 'post-1', 'post-2']) await run.ends(name);
-    const result = await run.result();
+    const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(states(result)).toEqual(['a succeeded', 'b succeeded', 'unit not run', 'e2e not run', 'gather succeeded', 'clean succeeded']);
     expect(lines(result).filter((line) => !line.startsWith('Running step'))).toEqual([]);
@@ -145,7 +155,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.runs('test-1');
     await run.handle.signal('cancel', { by: 'superseded', reason: 'abc123' });
     await run.ends('post-1');
-    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'superseded' });
+    expect(await ended(run)).toMatchObject({ outcome: 'aborted', cause: 'superseded' });
     expect(stops()).toMatchObject([{ announce: 'superseded' }]);
     expect(run.requests('post-1')[0]?.env).toMatchObject({ JOB_STOP_REASON: 'superseded' });
   });
@@ -169,8 +179,15 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await all.world.resume();
     await run.ends('post-1');
     await run.ends('post-2');
-    const result = await run.result();
+    const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(run.made).toEqual(['pre-1', 'post-1', 'post-2']);
+  });
+
+  test('each of these histories replays: a worker that goes on with one decides as the one before it', async () => {
+    const faults: string[] = [];
+    for await (const { workflowId, error } of Worker.runReplayHistories(await workflowsFor({}), histories)) if (error) faults.push(`${workflowId}: ${String(error)}`);
+    expect(faults).toEqual([]);
+    expect(histories.length).toBeGreaterThan(0);
   });
 });
