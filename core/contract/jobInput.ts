@@ -68,8 +68,8 @@ export interface PostStepInput extends StepInput {
 }
 
 export interface StepResources {
-  requests?: Record<string, string>;
-  limits?: Record<string, string>;
+  requests?: Record<string, string | number>;
+  limits?: Record<string, string | number>;
 }
 
 /** A Kubernetes volume of the step's pod, and where it is mounted: `{name, mountPath, secret: {secretName: …}}`. */

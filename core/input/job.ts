@@ -1,6 +1,6 @@
 /** The `job` workflow's input: from what people write (JobInput) to what the workflow works with ({@link JobSpec}). Each step becomes the input of a runner. */
 import { z } from 'zod';
-import { JOB_STAGES, JOB_TIMEOUTS, STEP_TIMEOUTS, stepWorkflowId, type JobInput, type JobStage, type PostStepInput, type RunnerInput, type StepInput } from '../contract/index.ts';
+import { JOB_STAGES, JOB_TIMEOUTS, STEP_TIMEOUTS, stepWorkflowId, type JobInput, type JobStage, type PostStepInput, type RunnerInput, type StepInput, type StepResources } from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { formatDuration, milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
@@ -45,7 +45,8 @@ const MAX_BYTES = 1_048_576;
 /** Variables that a job gives its steps, now or later; a step may not set them. */
 const RESERVED_ENV: ReadonlySet<string> = new Set(['JOB_NAME', 'BUILD_ID', 'JOB_SPEC', 'JOB_STOP_REASON', 'SHARED_DIR', 'ARTIFACT_DIR']);
 
-const quantities = z.record(z.string().min(1), z.string().min(1)).exactOptional();
+// YAML has `cpu: 2` as a number.
+const quantities = z.record(z.string().min(1), z.union([z.string().min(1), z.number().positive()], 'must be a quantity, such as 2, "500m" or "4Gi"')).exactOptional();
 const volume = z.looseObject({ name: dnsLabel('a volume name'), mountPath: z.string().regex(/^\/[^:\0]+$/, 'must be an absolute path without ":"'), readOnly: z.boolean().exactOptional() });
 
 const stepFields = {
@@ -77,8 +78,8 @@ export const jobSchema = z.strictObject({
 
 /** Every error is reported at once. @param raw - the workflow's only argument */
 export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<JobSpec> {
-  const bytes = new TextEncoder().encode(JSON.stringify(raw) ?? '').length;
-  if (bytes > MAX_BYTES) return { ok: false, errors: [{ field: 'input', message: `has ${bytes} bytes as JSON, and may have ${MAX_BYTES}: put long scripts into the steps' images` }] };
+  const tooLarge = sizeError(raw);
+  if (tooLarge !== undefined) return { ok: false, errors: [{ field: 'input', message: tooLarge }] };
   const parsed = jobSchema.safeParse(raw);
   if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
   const input = parsed.data as JobInput;
@@ -105,6 +106,19 @@ export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<Job
   });
   if (errors.length > 0) return { ok: false, errors };
   return { ok: true, spec: { name: input.name, ...defined({ scope }), ...times, steps: placed.map(({ spec }) => spec), warnings } };
+}
+
+/** What is written as JSON again and again is to have room, and an end. */
+function sizeError(raw: unknown): string | undefined {
+  let text: string;
+  try {
+    text = JSON.stringify(raw) ?? '';
+  } catch (error) {
+    if (error instanceof RangeError) return 'is nested too deeply, as no job is; look for a list or an object within itself';
+    throw error;
+  }
+  const bytes = new TextEncoder().encode(text).length;
+  return bytes > MAX_BYTES ? `has ${bytes} bytes as JSON, and may have ${MAX_BYTES}: put long scripts into the steps' images` : undefined;
 }
 
 function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): InputError[] {
@@ -141,7 +155,12 @@ function podOf({ resources, volumes = [] }: StepInput): RunnerInput['pod'] {
   if (resources === undefined && volumes.length === 0) return undefined;
   const volumeMounts = volumes.map(({ name, mountPath, readOnly }) => ({ name, mountPath, ...defined({ readOnly }) }));
   const sources = volumes.map(({ mountPath: _path, readOnly: _readOnly, ...source }) => source);
-  return { spec: { containers: [{ name: RUNNER_CONTAINER, ...defined({ resources }), ...(volumes.length > 0 ? { volumeMounts } : {}) }], ...(volumes.length > 0 ? { volumes: sources } : {}) } };
+  return { spec: { containers: [{ name: RUNNER_CONTAINER, ...(resources === undefined ? {} : { resources: quantitiesOf(resources) }), ...(volumes.length > 0 ? { volumeMounts } : {}) }], ...(volumes.length > 0 ? { volumes: sources } : {}) } };
+}
+
+/** As Kubernetes writes them. */
+function quantitiesOf(resources: StepResources): StepResources {
+  return Object.fromEntries(Object.entries(resources).map(([kind, amounts = {}]) => [kind, Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, String(amount)]))]));
 }
 
 const ms = (text: string): number => parseDuration(text) ?? Number.NaN;

@@ -67,7 +67,7 @@ test('everything that a step can say', () => {
     image: 'example.com/tests:1',
     command: ['./run', '--all'],
     env: { A: 'b' },
-    resources: { requests: { cpu: '1' }, limits: { memory: '2Gi' } },
+    resources: { requests: { cpu: 1 }, limits: { memory: '2Gi' } },
     volumes: [{ name: 'cloud', mountPath: '/cloud', readOnly: true, secret: { secretName: 'cloud' } }],
     stop: { to: 'group' },
     onEviction: 'replace',
@@ -128,6 +128,7 @@ describe('what cannot work is named, all at once', () => {
     [{ ...JOB, test: [{ ...STEP, timeout: '25h' }] }, [/^test\.0\.timeout is over the cap of 24h/]],
     [{ ...JOB, test: [{ ...STEP, gracePeriod: '-1s' }] }, [/^test\.0\.gracePeriod is not a duration/]],
     [{ ...JOB, test: [{ ...STEP, onEviction: 'resume' }] }, [/^test\.0\.onEviction must be "fail" or "replace"/]],
+    [{ ...JOB, test: [{ ...STEP, resources: { limits: { cpu: true } } }] }, [/^test\.0\.resources\.limits\.cpu must be a quantity, such as 2/]],
     [{ ...JOB, test: [{ ...STEP, stop: { to: 'all' } }] }, [/^test\.0\.stop\.to must be/]],
     [{ ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a' }] }] }, [/^test\.0\.volumes\.0 "a" must have exactly one source.* it has none/]],
     [{ ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a', secret: {}, emptyDir: {} }] }] }, [/^test\.0\.volumes\.0 .*it has secret, emptyDir/]],
@@ -135,6 +136,7 @@ describe('what cannot work is named, all at once', () => {
     [{ ...JOB, test: many(MAX_STEPS) }, []],
     [{ ...JOB, test: many(MAX_STEPS), post: [STEP] }, [/^pre, test, post have 101 steps in all, and a job may have 100/]],
     [{ ...JOB, test: [{ ...STEP, commands: 'x'.repeat(1_100_000) }] }, [/^input has \d+ bytes as JSON, and may have 1048576: put long scripts into the steps' images/]],
+    [{ ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a', emptyDir: JSON.parse('['.repeat(20_000) + ']'.repeat(20_000)) as unknown }] }] }, [/^input is nested too deeply/]],
   ])('%#', (input, expected) => {
     expect(refused(input)).toEqual(expected.map((message) => expect.stringMatching(message)));
   });
