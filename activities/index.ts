@@ -1,6 +1,7 @@
 /** Everything workflows may ask of the world, built from the ports. */
 import type { HoldfastActivities } from '../core/calls/index.ts';
 import { admitDeregistration, admitRunner } from './admit.ts';
+import { admitJob } from './admitJob.ts';
 import { awaitClaims, fenceClaims } from './claims.ts';
 import { lookUpRunner } from './lookUp.ts';
 import { inItsPlace } from './onCluster.ts';
@@ -17,6 +18,7 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
   return {
     ...createSetActivities(ports),
     admitRunner: (input) => admitRunner(ports, input),
+    admitJob: async (input) => admitJob(ports, input),
     admitDeregistration: async (input) => admitDeregistration(ports, input),
     provision: inItsPlace(ports, provision),
     findProvisioned: inItsPlace(ports, findProvisioned),

@@ -87,7 +87,7 @@ function common({ summary, withinMs }: CallOptions): { summary: string; schedule
 const QUEUE_CHECK_TRIES = 2;
 
 /** Calls that need only the worker. No local activities: two at once, with updates between, are not the same in every replay. */
-export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitSet' | 'evaluateSchedules' | 'clock'> {
+export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitSet' | 'evaluateSchedules' | 'clock'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
 

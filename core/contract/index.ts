@@ -3,6 +3,8 @@
  * inputs and results. Plain JSON with these names through `temporal workflow start|signal|query` is enough to use the product.
  */
 export * from './deregistration.ts';
+export * from './job.ts';
+export * from './jobInput.ts';
 export * from './runner.ts';
 export * from './runnerInput.ts';
 export * from './runnerSet.ts';

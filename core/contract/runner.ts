@@ -29,6 +29,8 @@ export interface CancelRequest {
   mode?: CancelMode;
   /** With the mode `drain`: the verdict is that of the update `drain`, which a runner may refuse, or has no worker for; a signal it gets in any case. */
   retire?: boolean;
+  /** What the one who is stopped is told as the reason; anything else: `cancelled`. @default "cancelled" */
+  by?: 'timeout' | 'superseded' | 'cancelled';
 }
 
 /** A job event about this runner, from the CI server's webhook: an early hint, never the only source. */
@@ -90,7 +92,7 @@ export interface RunnerResult {
   deregistration?: string;
 }
 
-/** Body: nothing, `"reason"`, or `{reason, mode, retire}`; without a mode: stop. A stronger one upgrades; a weaker one never downgrades. */
+/** Body: nothing, `"reason"`, or `{reason, mode, retire, by}`; without a mode: stop. A stronger one upgrades; a weaker one never downgrades. */
 export const cancelSignal = defineSignal<[(CancelRequest | string)?]>('cancel');
 export const ciEventSignal = defineSignal<[CiEvent]>('ciEvent');
 export const podStateSignal = defineSignal<[PodStateEvent]>('podState');

@@ -87,6 +87,8 @@ export interface RunnerInput {
   ephemeral?: boolean;
   /** Name of the set this runner belongs to. */
   set?: string;
+  /** Id of the `job` workflow whose step this is, which is told of its pods; needs `ciServer: none`. */
+  job?: string;
   /** Kubernetes namespace of the pod. Default: the worker's. */
   namespace?: string;
   /** Image of the runner container. Default: the worker's. */

@@ -1,6 +1,7 @@
 /** Cancel requests: what people and policies may ask for, and how two of them combine. Pure. */
 import { printable, shorten } from './shownText.ts';
 import type { CancelMode, CancelRequest, RunnerCause } from '../contract/index.ts';
+import type { StopReason } from './pod.ts';
 
 /** An accepted request to end the life early. */
 export interface Cancellation {
@@ -9,6 +10,15 @@ export interface Cancellation {
   /** `drain` (the update, or `retire`) retires a runner in good order; everything else aborts it with this cause. */
   readonly by: 'drain' | Extract<RunnerCause, 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout'>;
 }
+
+/** What the one who is stopped for it is told. */
+export const STOP_REASON: Readonly<Record<Cancellation['by'], StopReason>> = {
+  cancelled: 'cancelled',
+  superseded: 'superseded',
+  run_timeout: 'timeout',
+  idle_timeout: 'drained',
+  drain: 'drained',
+};
 
 const RANK: Readonly<Record<CancelMode, number>> = { drain: 1, stop: 2, force: 3 };
 const MAX_REASON = 500;
@@ -26,8 +36,12 @@ export function readCancelRequest(body: CancelRequest | string | undefined): Can
   return {
     mode: mode === 'drain' || mode === 'force' ? mode : 'stop',
     reason: readReason(body),
-    by: mode === 'drain' && body?.retire === true ? 'drain' : 'cancelled',
+    by: mode === 'drain' && body?.retire === true ? 'drain' : readBy(body?.by),
   };
+}
+
+function readBy(by: CancelRequest['by']): Cancellation['by'] {
+  return by === 'timeout' ? 'run_timeout' : by === 'superseded' ? 'superseded' : 'cancelled';
 }
 
 /** Reads the body of the update `drain`. */

@@ -32,6 +32,15 @@ export function durationFields<Defaults extends object>(defaults: Defaults, fiel
 /** A short name. One of dots alone would leave its place in a URL's path. */
 export const word = (what: string) => z.string().regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, `must be ${what}: letters, digits, ".", "_" and "-", at most 100`);
 
+/** A name as Kubernetes has them. */
+export const dnsLabel = (what: string) => z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, `must be ${what}: lower-case letters, digits and "-", at most 63`);
+
+/** A program and its arguments. */
+export const words = z.array(z.string()).min(1).refine(([first]) => first !== '', 'must begin with the program to run, which is empty');
+
+/** Environment variables. */
+export const envFields = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of an environment variable'), z.string());
+
 /** Exactly one of these three; see {@link scopeErrors}. */
 export const scopeFields = {
   organization: word('an organization').exactOptional(),

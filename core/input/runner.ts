@@ -9,7 +9,7 @@ import type { Scope } from '../domain/ciServer.ts';
 import { milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, Supervision } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
-import { credentialName, DEFAULT_CREDENTIAL, durationFields, scopeFields, toErrors, toScope, word, type FieldsOf, type Parsed } from './fields.ts';
+import { credentialName, DEFAULT_CREDENTIAL, dnsLabel, durationFields, envFields, scopeFields, toErrors, toScope, word, words, type FieldsOf, type Parsed } from './fields.ts';
 import { graceLedger, type GraceLedger } from './graceLedger.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
 import { LONGEST_JOB_TIMEOUT, timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
@@ -28,6 +28,8 @@ export interface RunnerSpec {
   readonly ephemeral: boolean;
   readonly registrationMode: 'jit' | 'token';
   readonly set?: string;
+  /** Id of the workflow whose step it is. */
+  readonly job?: string;
   readonly onEviction: OnEviction;
   readonly maxAttempts: number;
   /** The pod of each of its runners. */
@@ -52,10 +54,7 @@ export interface RunnerAdmission {
 
 // GitHub label names end at 256; control characters never make sense.
 const label = z.string().regex(/^[^\s,\p{Cc}][^,\p{Cc}]{0,255}$/u, 'must be 1 to 256 characters without commas or control characters');
-const env = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of an environment variable'), z.string());
 const metadata = z.record(z.string(), z.string());
-const dnsLabel = (what: string) => z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, `must be ${what}: lower-case letters, digits and "-", at most 63`);
-const words = z.array(z.string()).min(1).refine(([first]) => first !== '', 'must begin with the program to run, which is empty');
 
 const volumeClaim = z.strictObject({
   name: dnsLabel('a volume name').max(40, 'must be at most 40 characters'),
@@ -83,11 +82,12 @@ export const runnerSchema = z.strictObject({
   labels: z.array(label).min(1, 'must have at least one label').max(100, 'must have at most 100 labels').exactOptional(),
   ephemeral: z.boolean().exactOptional(),
   set: word('a set name').exactOptional(),
+  job: z.string().min(1).max(1_000).exactOptional(),
   namespace: dnsLabel('a Kubernetes namespace').exactOptional(),
   image: z.string().min(1).max(500).exactOptional(),
   command: words.exactOptional(),
   args: z.array(z.string()).exactOptional(),
-  env: env.exactOptional(),
+  env: envFields.exactOptional(),
   pod: z.strictObject({ metadata: z.strictObject({ labels: metadata.exactOptional(), annotations: metadata.exactOptional() }).exactOptional(), spec: z.record(z.string(), z.unknown()).exactOptional() }).exactOptional(),
   supervisor: z.enum(['inject', 'image', 'none'], 'must be "inject", "image" or "none"').exactOptional(),
   volumeClaims: z.array(volumeClaim).max(20, 'must have at most 20 claims').exactOptional(),
@@ -114,7 +114,7 @@ export function parseRunnerInput(raw: unknown, admission: RunnerAdmission = {}):
 }
 
 function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTimeouts & { jobTimeoutCap: string }, { podSeconds, ...grace }: GraceLedger, { workflowId = '', nameHash = '' }: RunnerAdmission): RunnerSpec {
-  const { credential = DEFAULT_CREDENTIAL, runnerGroupId = 1, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', maxAttempts = 10, set } = input;
+  const { credential = DEFAULT_CREDENTIAL, runnerGroupId = 1, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', maxAttempts = 10, set, job } = input;
   const { signalTimeout: _signal, cleanupTimeout: _cleanup, jobTimeoutCap, ...timeoutsOfScope } = byScope;
   const asked = milliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
   const jobTimeoutCapMs = parseDuration(jobTimeoutCap) ?? Number.NaN;
@@ -135,7 +135,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
   return {
     name: input.name ?? nameFromWorkflowId(workflowId),
     nameHash,
-    ...defined({ scope, set }),
+    ...defined({ scope, set, job }),
     credential,
     runnerGroupId,
     labels,

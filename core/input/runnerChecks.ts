@@ -22,7 +22,7 @@ export interface RunnerLimits {
 /** Everything that cannot work, at once. */
 export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutMs }: RunnerLimits): InputError[] {
   return [
-    ...(input.ciServer === 'none' ? plainCommandErrors(input) : scopeErrors(input)),
+    ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...jobErrors(input)]),
     ...timeoutErrors(input, jobTimeoutCap),
     ...stopErrors(input),
     ...gracePeriodErrors(input),
@@ -40,6 +40,10 @@ function plainCommandErrors(input: RunnerInput): InputError[] {
   if (input.command === undefined) errors.push({ field: 'command', message: 'is missing: with ciServer "none" it is what runs' });
   if (input.timeouts?.idle !== undefined) errors.push({ field: 'timeouts.idle', message: 'has no meaning with ciServer "none": a plain command is never idle' });
   return errors;
+}
+
+function jobErrors({ job }: RunnerInput): InputError[] {
+  return job === undefined ? [] : [{ field: 'job', message: 'is for the steps of a job (ciServer "none"); remove it' }];
 }
 
 function timeoutErrors({ timeouts }: RunnerInput, cap: string): InputError[] {

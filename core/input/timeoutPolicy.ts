@@ -1,6 +1,6 @@
 /** Timeouts that the worker's config sets for scopes: under a runner's own, and over the built-in defaults. Pure. */
 import { z } from 'zod';
-import { RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerTimeouts, type StopInput } from '../contract/index.ts';
+import { JOB_TIMEOUTS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type JobInput, type RunnerTimeouts, type StopInput } from '../contract/index.ts';
 import { scopeKeys, type Scope } from '../domain/ciServer.ts';
 import { duration, durationFields, type FieldsOf } from './fields.ts';
 
@@ -10,32 +10,60 @@ export interface ScopeTimeouts extends Pick<RunnerTimeouts, 'podUnscheduled' | '
   jobTimeoutCap?: string;
 }
 
+/** Of jobs of several steps. Duration strings; what is absent is left to the next less specific entry. */
+export interface JobTimeouts extends Pick<JobInput, 'timeout' | 'gracePeriod' | 'maxAge'> {
+  /** The longest timeout that a job may ask for. @default "24h" */
+  timeoutCap?: string;
+}
+
+type ScopeEntry = ScopeTimeouts & {
+  /** Of the jobs of several steps there. */
+  jobs?: JobTimeouts;
+};
+
 export interface TimeoutPolicy {
   /** Of every scope, and of plain commands. */
-  default?: ScopeTimeouts;
+  default?: ScopeEntry;
   /** Keys: `acme`, `acme/web`, or `enterprises/big`. */
-  scopes?: Record<string, ScopeTimeouts>;
+  scopes?: Record<string, ScopeEntry>;
+  /** Of single jobs of several steps, by name. */
+  jobs?: Record<string, JobTimeouts>;
 }
+
+/** Of a job's own timeout, where nothing else is set. */
+const JOB_TIMEOUT_CAP = '24h';
 
 /** As long as a duration may be. */
 export const LONGEST_JOB_TIMEOUT = '3650d';
 
 const { podUnscheduled, podPending, registration, jobTimeout } = durationFields(RUNNER_TIMEOUTS);
 const { signalTimeout, cleanupTimeout } = durationFields(STOP_TIMEOUTS);
-const scopeTimeouts = z.strictObject({ podUnscheduled, podPending, registration, jobTimeout, jobTimeoutCap: duration.exactOptional(), signalTimeout, cleanupTimeout } satisfies FieldsOf<ScopeTimeouts>);
+const jobTimeouts = z.strictObject({ ...durationFields(JOB_TIMEOUTS), timeoutCap: duration.exactOptional() } satisfies FieldsOf<JobTimeouts>);
+const scopeEntry = z.strictObject({ podUnscheduled, podPending, registration, jobTimeout, jobTimeoutCap: duration.exactOptional(), signalTimeout, cleanupTimeout, jobs: jobTimeouts.exactOptional() } satisfies FieldsOf<ScopeEntry>);
 /** How settings name a scope. */
 export const scopeKey = z.string().regex(/^(enterprises\/)?[A-Za-z0-9_.-]+$|^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/, 'is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"');
 
 /** Of HOLDFAST_TIMEOUTS. */
 export const timeoutPolicySchema = z.strictObject({
-  default: scopeTimeouts.exactOptional(),
-  scopes: z.record(scopeKey, scopeTimeouts).exactOptional(),
+  default: scopeEntry.exactOptional(),
+  scopes: z.record(scopeKey, scopeEntry).exactOptional(),
+  jobs: z.record(z.string(), jobTimeouts).exactOptional(),
 } satisfies FieldsOf<TimeoutPolicy>);
 
 /** Field by field, the most specific entry wins: repository, then its owner, then `default`. Names are compared as GitHub does, without case. */
 export function timeoutsFor(policy: TimeoutPolicy, scope: Scope | undefined): ScopeTimeouts {
-  const entries = new Map(Object.entries(policy.scopes ?? {}).map(([key, value]) => [key.toLowerCase(), value]));
-  const merged: ScopeTimeouts = { ...policy.default };
-  for (const key of scope === undefined ? [] : scopeKeys(scope)) Object.assign(merged, entries.get(key));
+  const { jobs: _jobs, ...merged } = Object.assign({}, ...entriesFor(policy, scope)) as ScopeEntry;
   return merged;
+}
+
+/** The same of a job of several steps; its own entry, by name, is the most specific. */
+export function jobTimeoutsFor(policy: TimeoutPolicy, scope: Scope | undefined, name: string): JobTimeouts {
+  const own = Object.hasOwn(policy.jobs ?? {}, name) ? policy.jobs?.[name] : undefined;
+  return Object.assign({ timeoutCap: JOB_TIMEOUT_CAP }, ...entriesFor(policy, scope).map(({ jobs }) => jobs), own) as JobTimeouts;
+}
+
+/** From the least specific to the most. */
+function entriesFor({ default: all = {}, scopes = {} }: TimeoutPolicy, scope: Scope | undefined): ScopeEntry[] {
+  const entries = new Map(Object.entries(scopes).map(([key, value]) => [key.toLowerCase(), value]));
+  return [all, ...(scope === undefined ? [] : scopeKeys(scope)).flatMap((key) => entries.get(key) ?? [])];
 }

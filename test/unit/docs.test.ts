@@ -10,6 +10,7 @@ import { admitSets } from '../../worker/cli/set/setAdmission.ts';
 import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import * as contract from '../../core/contract/index.ts';
+import { jobSchema, MAX_STEPS, parseJobInput } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
 import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
@@ -84,7 +85,7 @@ describe.each(each)('%s', (path, page) => {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
       if (verb === 'start' && line.includes(' --')) {
         const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
-        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SWEEP_WORKFLOW]: parseSweepInput };
+        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SWEEP_WORKFLOW]: parseSweepInput, [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }) };
         expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({ ok: true });
       }
       const name = /--(?:name|type) (\w+)/.exec(line)?.[1];
@@ -114,7 +115,7 @@ describe('the commands in the documentation', () => {
 
   test.each(lines)('holdfast %s', async (line) => {
     const words = line.split(/\s+/);
-    const command = words.slice(0, words[0] === 'runner' || words[0] === 'set' ? 2 : 1).filter((word) => word !== '…' && !word.includes('|'));
+    const command = words.slice(0, words[0] === 'runner' || words[0] === 'set' || words[0] === 'job' ? 2 : 1).filter((word) => word !== '…' && !word.includes('|'));
     const { status, stdout } = await helpOf(command);
     expect(status).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${command.join(' ')}`));
@@ -123,9 +124,9 @@ describe('the commands in the documentation', () => {
 });
 
 test('the contract documents the default that each duration has', () => {
-  const source = ['runnerInput', 'runnerSetInput', 'deregistration', 'sweep'].map((name) => read(`core/contract/${name}.ts`)).join('\n');
+  const source = ['runnerInput', 'runnerSetInput', 'jobInput', 'deregistration', 'sweep'].map((name) => read(`core/contract/${name}.ts`)).join('\n');
   const rows = [...source.matchAll(/@default (?:"(\w+)"|off|none) \*\/\n {2}(\w+): (?:'(\w+)'|undefined),/g)];
-  const tables = [contract.RUNNER_TIMEOUTS, contract.STOP_TIMEOUTS, contract.RUNNER_INTERVALS, contract.SET_DELAYS, contract.SET_INTERVALS, contract.DEREGISTRATION_PATIENCE, contract.SWEEP_LIMITS];
+  const tables = [contract.RUNNER_TIMEOUTS, contract.STOP_TIMEOUTS, contract.RUNNER_INTERVALS, contract.JOB_TIMEOUTS, contract.STEP_TIMEOUTS, contract.SET_DELAYS, contract.SET_INTERVALS, contract.DEREGISTRATION_PATIENCE, contract.SWEEP_LIMITS];
   expect(rows.map(([, , field = '']) => field).toSorted()).toEqual(tables.flatMap((table) => Object.keys(table)).toSorted());
   expect(rows.filter(([, documented, , value]) => documented !== value)).toEqual([]);
 });
@@ -200,5 +201,29 @@ describe('docs/fleets.md', () => {
     const named = [...new Set(page.text.match(/\bholdfast_[a-z_]+/g))];
     expect(named.length).toBeGreaterThan(5);
     expect(named.filter((name) => !sources.includes(name))).toEqual([]);
+  });
+});
+
+describe('docs/jobs.md', () => {
+  const page = PAGES.find(({ path }) => path === 'docs/jobs.md') as Page;
+  const part = (from: string, to: string): string => page.text.slice(page.text.indexOf(from), page.text.indexOf(to));
+  const fields = (text: string): (readonly [string, string])[] => [...text.matchAll(/^\| (`.*?`) \| (.*?) \|/gm)].flatMap(([, names = '', value = '']) => names.split(', ').map((name) => [name.replaceAll('`', ''), value.replaceAll('`', '')] as const));
+
+  test('its job is one', () => {
+    const yaml = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => parseAllDocuments(text).map((document) => document.toJS() as unknown));
+    expect(yaml.flat().map((raw) => parseJobInput(raw, { workflowId: 'job-x' }))).toEqual([expect.objectContaining({ ok: true })]);
+  });
+
+  test.each([
+    ['## The fields of a job', '## The fields of a step', Object.keys(jobSchema.shape), contract.JOB_TIMEOUTS],
+    ['## The fields of a step', '## What happens next', Object.keys(jobSchema.shape.post.unwrap().element.shape), contract.STEP_TIMEOUTS],
+  ])('%s: every field, and the defaults of the code', (from, to, known, defaults) => {
+    const documented = fields(part(from, to));
+    expect(documented.map(([name]) => name.split('.')[0] ?? '').toSorted()).toEqual(known.toSorted());
+    expect(documented).toEqual(expect.arrayContaining(Object.entries(defaults)));
+  });
+
+  test('gives the limits of the code', () => {
+    expect(page.text).toContain(`at most ${MAX_STEPS} steps`);
   });
 });

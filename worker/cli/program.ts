@@ -6,18 +6,19 @@ import { CliError, EXIT } from './terminal/exit.ts';
 import { Output, type Terminal } from './terminal/output.ts';
 import type { CodecServerFlags } from './codecServer.ts';
 import type { PodPolicyOptions } from './podPolicy.ts';
+import { addJobCommands } from './job/jobCommands.ts';
 import { addRunnerCommands } from './runner/runnerCommands.ts';
 import { addSetCommands } from './set/setCommands.ts';
 import { addSweepCommand } from './sweep/sweepCommand.ts';
 
 const STATUSES = `
 Exit status:
-  0    done; with "run": the runner's outcome is succeeded
-  1    the command failed, or the runner's outcome is another one
+  0    done; with "run": the outcome is succeeded
+  1    the command failed, or the outcome is another one
   2    bad usage, input or settings: nothing was done
-  3    no such runner or set, or it has ended already
+  3    no such runner, set or job, or it has ended already
   4    Temporal does not answer
-  5    a runner with this id exists already; somebody else's sweep runs
+  5    a runner or job with this id exists already; somebody else's sweep runs
   129  130  143   ended by SIGHUP, SIGINT, SIGTERM`;
 
 const EXAMPLES = `
@@ -30,6 +31,7 @@ Examples:
   $ holdfast runner drain runner-big --wait
   $ holdfast set apply -f sets.yaml --dry-run              sets of runners, from a file: what would change?
   $ holdfast set list
+  $ holdfast job run -f job.yaml --attach                  a job of several steps: pre, test, post
   $ holdfast sweep --dry-run                               what has been left behind?
 
 Settings come from the environment and profile files that the Temporal CLI reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
@@ -95,6 +97,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
 
   addRunnerCommands(program, { terminal, output, exit });
   addSetCommands(program, { terminal, output, exit });
+  addJobCommands(program, { terminal, output, exit });
   addSweepCommand(program, { terminal, output, exit }, () => environment(program, terminal));
 
   program

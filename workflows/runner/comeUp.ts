@@ -10,6 +10,7 @@ import { formatDuration } from '../../core/domain/duration.ts';
 import type { AttemptFailure } from './carried.ts';
 import type { RunnerLife } from './life.ts';
 import { awaitEnd, awaitPod, see } from './podWaits.ts';
+import { tellJobOfPod } from './tellJob.ts';
 
 /** Failure types of activities (activities/failures.ts) that have a cause of their own. */
 const CAUSES: Readonly<Record<string, RunnerCause>> = {
@@ -59,6 +60,7 @@ async function provision(life: RunnerLife): Promise<AttemptFailure | undefined> 
     const lost = life.replaced.at(-1);
     if (lost?.replacedBy === '') lost.replacedBy = life.runnerName;
     awaitEnd(life);
+    void tellJobOfPod(life);
   }
   if (called.kind === 'failed') {
     const cause = CAUSES[called.type];

@@ -1,8 +1,8 @@
 /** The end of what runs: the pod's stop, and the tear-down of pod, Secret and claims. Both are one activity, which deletes what it is told to. */
 import type { Placed, PodDeletion, TearDownInput } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
-import type { Cancellation } from '../../core/domain/cancellation.ts';
-import type { PodView, StopReason } from '../../core/domain/pod.ts';
+import { STOP_REASON } from '../../core/domain/cancellation.ts';
+import type { PodView } from '../../core/domain/pod.ts';
 import { TERMINATION_OVERDUE_MS, isSpent } from '../../core/domain/podConditions.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 import { callUnless, clusterCalls, localTearDown, settle } from '../calls.ts';
@@ -10,15 +10,6 @@ import { fenceClaims } from './claims.ts';
 import type { RunnerLife } from './life.ts';
 import { awaitPod, podRef, see } from './podWaits.ts';
 import type { UnregistrationAction } from './unregisterTable.ts';
-
-/** What the supervisor is told when this workflow stops its pod. */
-const STOP_REASON: Readonly<Record<Cancellation['by'], StopReason>> = {
-  cancelled: 'cancelled',
-  superseded: 'superseded',
-  run_timeout: 'timeout',
-  idle_timeout: 'drained',
-  drain: 'drained',
-};
 
 /**
  * A pod that is deleted with grace 0 is gone from the API server at once, and its kubelet, which never sees a deadline, gives the containers

@@ -9,7 +9,7 @@ export async function tellSetOnline(life: RunnerLife): Promise<void> {
   const { set } = life.spec;
   if (set === undefined || life.toldOnline) return;
   life.toldOnline = true;
-  await tolerate(set, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerOnlineSignal, news(life)));
+  await tolerate({ set }, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerOnlineSignal, news(life)));
 }
 
 /** The last thing in a life. */
@@ -20,17 +20,18 @@ export async function tellSetEnded(life: RunnerLife, { outcome, cause }: RunnerR
   // An ephemeral runner that succeeded by itself has had its job, although no event or probe may have told of it.
   const ranJob = life.sawJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
   const ended: RunnerEndedNews = { ...news(life), outcome, ...defined({ cause }), wasOnline: life.toldOnline || runner.online || ranJob, ranJob };
-  await tolerate(set, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerEndedSignal, ended));
+  await tolerate({ set }, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerEndedSignal, ended));
 }
 
 function news({ workflowId, runnerName }: RunnerLife): RunnerNews {
   return { workflowId, runnerName };
 }
 
-async function tolerate(set: string, tell: () => Promise<void>): Promise<void> {
+/** Tells news that whoever should hear it can do without. */
+export async function tolerate(whom: { readonly set: string } | { readonly job: string }, tell: () => Promise<void>): Promise<void> {
   try {
     await tell();
   } catch (error) {
-    log.info('The set was not told: it will see for itself, if there is one', { set, why: String(error) });
+    log.info('News was not told: who should hear it will see for itself, if it is there', { ...whom, why: String(error) });
   }
 }

@@ -50,6 +50,9 @@ describe('the body of the cancel signal', () => {
     ['nothing but a drain can retire', { mode: 'stop', retire: true }, 'cancelled'],
     ['nor without a mode', { retire: true }, 'cancelled'],
     ['nor with a word that is none', { mode: 'drain', retire: 'yes' }, 'cancelled'],
+    ['a timeout of the job whose step it is', { by: 'timeout' }, 'run_timeout'],
+    ['a newer version', { mode: 'stop', by: 'superseded' }, 'superseded'],
+    ['a reason that is none', { by: 'drain' }, 'cancelled'],
   ])('%s', (_what, body, by) => {
     expect(readCancelRequest(body as never)).toMatchObject({ by });
   });

@@ -1,13 +1,13 @@
-/** How a runner's life ended, asked now or waited for. */
+/** How a runner's life, or a job, ended, asked now or waited for. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
-import type { RunnerResult } from '../../../core/contract/index.ts';
+import type { JobResult, RunnerResult } from '../../../core/contract/index.ts';
 import { EXIT } from '../terminal/exit.ts';
 import type { Session } from '../temporal/session.ts';
 import { isConnectionLoss, toCliError } from '../temporal/temporalErrors.ts';
 
 /** The verdict, or what stands for it when the workflow gave none. */
-export interface RunnerEnd extends Partial<Omit<RunnerResult, 'outcome' | 'cause' | 'message'>> {
+export interface RunnerEnd extends Partial<Omit<RunnerResult, 'outcome' | 'cause' | 'message'>>, Partial<Pick<JobResult, 'steps' | 'log'>> {
   /** One of the outcomes, or `cancelled`, `terminated`, `failed` (the workflow itself failed), `timed_out`. */
   readonly outcome: string;
   readonly cause?: string;

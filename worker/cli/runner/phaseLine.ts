@@ -1,5 +1,5 @@
-/** One line about a runner that is being watched, and where it is written. */
-import type { RunnerStatus } from '../../../core/contract/index.ts';
+/** One line about a runner, or a job, that is being watched, and where it is written. */
+import type { JobLogLine, RunnerStatus } from '../../../core/contract/index.ts';
 import type { Output } from '../terminal/output.ts';
 import { printable, shorten } from '../../../core/domain/shownText.ts';
 import { formatAge } from '../terminal/text.ts';
@@ -7,7 +7,9 @@ import { formatAge } from '../terminal/text.ts';
 /** What is known at one moment. `status` is absent while no worker answers. */
 export interface Seen {
   readonly phase: string;
-  readonly status?: RunnerStatus;
+  readonly status?: Partial<RunnerStatus>;
+  /** All that a job has said itself. */
+  readonly log?: readonly JobLogLine[];
   /** Why less is known than should be. */
   readonly problem?: string;
 }
@@ -16,7 +18,7 @@ export interface Seen {
 export function seenText({ phase, status, problem }: Seen): string {
   return [
     phase,
-    status && `runner ${status.runnerName}`,
+    status?.runnerName && `runner ${status.runnerName}`,
     status?.job && `job ${status.job}`,
     status?.cancel && `cancel ${status.cancel.mode}`,
     status?.waitsFor && `waits for ${status.waitsFor}${status.waitsUntil ? ` until ${status.waitsUntil}` : ''}`,
@@ -35,6 +37,7 @@ export class PhaseLine {
   private readonly live: boolean;
   private text: string | undefined;
   private drawn = false;
+  private told = 0;
 
   /** @param startedAt - ms since the epoch, for the time that has passed */
   constructor(output: Output, id: string, startedAt: number) {
@@ -44,13 +47,20 @@ export class PhaseLine {
     this.live = !output.json && output.terminal.stdout.isTTY === true;
   }
 
-  show(seen: Seen, now: number = Date.now()): void {
+  show({ log, ...seen }: Seen, now: number = Date.now()): void {
+    this.tell(log);
     const text = seenText(seen);
     const changed = text !== this.text;
     this.text = text;
     if (this.live) this.draw(now);
     else if (changed && this.output.json) this.output.note('phase', `${this.id}  ${text}`, { at: new Date(now).toISOString(), id: this.id, ...seen });
     else if (changed) this.output.line(`${new Date(now).toISOString()}  ${this.id}  ${text}`);
+  }
+
+  /** Lines of a log that have not been told yet. @param log - all of it */
+  tell(log: readonly JobLogLine[] = []): void {
+    for (const { at, line } of log.slice(this.told)) this.message('log', line, Date.parse(at));
+    this.told = Math.max(this.told, log.length);
   }
 
   /** A message between the changes: it stays on the screen. */

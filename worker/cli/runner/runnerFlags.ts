@@ -102,8 +102,8 @@ export function readFileText(path: string): string {
 
 export const shownPath = (path: string): string => (path === '-' ? 'standard input' : path);
 
-/** Reads the object of `-f`: YAML or JSON (which is YAML). @throws CliError usage */
-export async function readInputFile(path: string): Promise<Json> {
+/** Reads the object of `-f`: YAML or JSON (which is YAML). @param example - what it may look like @throws CliError usage */
+export async function readInputFile(path: string, example = '{"organization": "acme"}'): Promise<Json> {
   const shown = shownPath(path);
   const text = readFileText(path);
   const { yamlValue, YamlError } = await import('../../settings/yamlDocuments.ts');
@@ -115,7 +115,7 @@ export async function readInputFile(path: string): Promise<Json> {
     const [fault] = error.faults;
     throw new CliError('usage', `--file: ${shown} ${fault === undefined ? error.message : `is neither YAML nor JSON: ${fault.message}`}`, { cause: error });
   }
-  if (!isObject(value)) throw new CliError('usage', `--file: ${shown} must hold one object, such as {"organization": "acme"}`);
+  if (!isObject(value)) throw new CliError('usage', `--file: ${shown} must hold one object, such as ${example}`);
   return value;
 }
 

@@ -44,10 +44,10 @@ export function toRow(info: Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' |
 /** How long the status query may take before we stop believing in a worker, in ms. */
 export const QUERY_TIMEOUT_MS = 3_000;
 
-/** The workflow's own status; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
-export async function queryStatus(session: Session, workflowId: string, timeoutMs: number = QUERY_TIMEOUT_MS): Promise<RunnerStatus | undefined> {
+/** The workflow's own status, a runner's or a job's; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
+export async function queryStatus<Status = RunnerStatus>(session: Session, workflowId: string, timeoutMs: number = QUERY_TIMEOUT_MS): Promise<Status | undefined> {
   try {
-    return await session.attempt((client) => client.workflow.getHandle(workflowId).query(statusQuery), timeoutMs);
+    return await session.attempt((client) => client.workflow.getHandle(workflowId).query<Status>(statusQuery.name), timeoutMs);
   } catch (error) {
     const known = toCliError(error, session.about(workflowId));
     // Temporal answers at once, with FAILED_PRECONDITION, when no worker has polled of late; else the deadline passes. A new workflow

@@ -1,0 +1,166 @@
+/** The `job` workflow's input: from what people write (JobInput) to what the workflow works with ({@link JobSpec}). Each step becomes the input of a runner. */
+import { z } from 'zod';
+import { JOB_STAGES, JOB_TIMEOUTS, STEP_TIMEOUTS, stepWorkflowId, type JobInput, type JobStage, type PostStepInput, type RunnerInput, type StepInput, type StepResources } from '../contract/index.ts';
+import { defined } from '../defined.ts';
+import type { Scope } from '../domain/ciServer.ts';
+import { formatDuration, milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
+import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
+import { dnsLabel, durationFields, envFields, scopeFields, toErrors, toScope, words, type FieldsOf, type InputError, type Parsed } from './fields.ts';
+import { parseRunnerInput } from './runner.ts';
+import { jobTimeoutsFor, LONGEST_JOB_TIMEOUT, type TimeoutPolicy } from './timeoutPolicy.ts';
+
+/** A validated job, with every default filled in. Its `timeout` counts from its first step's pod. */
+export interface JobSpec extends Milliseconds<typeof JOB_TIMEOUTS> {
+  readonly name: string;
+  readonly scope?: Scope;
+  /** In the order in which they run. */
+  readonly steps: readonly StepSpec[];
+  /** What will not do what its author may expect: shown, never a reason to refuse. */
+  readonly warnings: readonly string[];
+}
+
+export interface StepSpec {
+  readonly stage: JobStage;
+  readonly name: string;
+  readonly workflowId: string;
+  readonly bestEffort: boolean;
+  readonly optionalOnSuccess: boolean;
+  /** What its life is started with. */
+  readonly runner: RunnerInput;
+}
+
+/** Who asks, and what holds there. */
+export interface JobAdmission {
+  readonly workflowId: string;
+  /** Steps find it as BUILD_ID. @default "" */
+  readonly runId?: string;
+  /** As of a runner's admission. @default none */
+  readonly policy?: TimeoutPolicy | 'elsewhere' | undefined;
+}
+
+/** With more of them the job's history would not stay short. */
+export const MAX_STEPS = 100;
+/** Temporal takes 2 MiB at once, and what is encrypted is larger. */
+const MAX_BYTES = 1_048_576;
+/** Variables that a job gives its steps, now or later; a step may not set them. */
+const RESERVED_ENV: ReadonlySet<string> = new Set(['JOB_NAME', 'BUILD_ID', 'JOB_SPEC', 'JOB_STOP_REASON', 'SHARED_DIR', 'ARTIFACT_DIR']);
+
+// YAML has `cpu: 2` as a number.
+const quantities = z.record(z.string().min(1), z.union([z.string().min(1), z.number().positive()], 'must be a quantity, such as 2, "500m" or "4Gi"')).exactOptional();
+const volume = z.looseObject({ name: dnsLabel('a volume name'), mountPath: z.string().regex(/^\/[^:\0]+$/, 'must be an absolute path without ":"'), readOnly: z.boolean().exactOptional() });
+
+const stepFields = {
+  ...durationFields(STEP_TIMEOUTS),
+  name: z.string('is missing').regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, 'must consist of letters, digits, ".", "_" and "-", at most 63, and begin and end with a letter or a digit'),
+  image: z.string().min(1).max(500).exactOptional(),
+  commands: z.string().min(1, 'is empty').exactOptional(),
+  command: words.exactOptional(),
+  env: envFields.exactOptional(),
+  resources: z.strictObject({ requests: quantities, limits: quantities }).exactOptional(),
+  volumes: z.array(volume).max(20, 'must have at most 20 volumes').exactOptional(),
+  stop: z.strictObject({ to: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional() }).exactOptional(),
+  onEviction: z.enum(['fail', 'replace'], 'must be "fail" or "replace"').exactOptional(),
+} satisfies FieldsOf<StepInput>;
+
+const postOnly = { bestEffort: z.boolean().exactOptional(), optionalOnSuccess: z.boolean().exactOptional() };
+const step = z.strictObject({ ...stepFields, bestEffort: z.undefined('is for steps of post only; remove it').exactOptional(), optionalOnSuccess: z.undefined('is for steps of post only; remove it').exactOptional() });
+
+/** Field by field. Unknown fields are errors. */
+export const jobSchema = z.strictObject({
+  ...durationFields(JOB_TIMEOUTS),
+  name: z.string('is missing').regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, 'must consist of letters, digits, ".", "_" and "-", at most 63, and begin and end with a letter or a digit'),
+  repository: scopeFields.repository,
+  namespace: dnsLabel('a Kubernetes namespace').exactOptional(),
+  pre: z.array(step).exactOptional(),
+  test: z.array(step, 'is missing: the list of steps that are the job').min(1, 'must have at least one step'),
+  post: z.array(z.strictObject({ ...stepFields, ...postOnly } satisfies FieldsOf<PostStepInput>)).exactOptional(),
+});
+
+/** Every error is reported at once. @param raw - the workflow's only argument */
+export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<JobSpec> {
+  const tooLarge = sizeError(raw);
+  if (tooLarge !== undefined) return { ok: false, errors: [{ field: 'input', message: tooLarge }] };
+  const parsed = jobSchema.safeParse(raw);
+  if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
+  const input = parsed.data as JobInput;
+  const { policy = {}, workflowId } = admission;
+  const scope = input.repository === undefined ? undefined : toScope({ repository: input.repository });
+  const { timeoutCap = LONGEST_JOB_TIMEOUT, ...byPolicy } = policy === 'elsewhere' ? {} : jobTimeoutsFor(policy, scope, input.name);
+  const { timeout, gracePeriod, maxAge } = input;
+  const asked = milliseconds({ ...JOB_TIMEOUTS, ...byPolicy, ...defined({ timeout, gracePeriod, maxAge }) });
+  const times = { ...asked, timeoutMs: Math.min(asked.timeoutMs, ms(timeoutCap)) };
+  const placed = JOB_STAGES.flatMap((stage) => (input[stage] ?? []).map((each, index) => ({ each: each as PostStepInput, stage, index, spec: stepSpec(input, each, stage, stepWorkflowId(workflowId, stage, index + 1), admission) })));
+  const errors: InputError[] = [];
+  const warnings: string[] = [];
+  if (placed.length > MAX_STEPS) errors.push({ field: JOB_STAGES.join(', '), message: `have ${placed.length} steps in all, and a job may have ${MAX_STEPS}: do more in one step` });
+  if (asked.timeoutMs > times.timeoutMs && timeout !== undefined) errors.push({ field: 'timeout', message: `is over the cap of ${timeoutCap}; a job may only lower it (the worker's HOLDFAST_TIMEOUTS names jobs with a higher cap)` });
+  if (times.maxAgeMs < times.timeoutMs) errors.push({ field: 'maxAge', message: `is shorter than the job's timeout of ${formatDuration(times.timeoutMs)}: raise it, or lower that` });
+  placed.forEach(({ each, stage, index, spec }, position) => {
+    const field = `${stage}.${index}`;
+    if (placed.slice(0, position).some((other) => other.each.name === each.name)) errors.push({ field: `${field}.name`, message: `is used twice: "${each.name}"` });
+    errors.push(...stepErrors(each).map((error) => ({ ...error, field: `${field}.${error.field}` })));
+    const runner = parseRunnerInput(spec.runner, { workflowId: spec.workflowId, policy });
+    if (!runner.ok) errors.push(...runner.errors.map((error) => ({ ...error, field: `${field}.${stepField(error.field)}` })));
+    // Of the default nobody has to be warned in each job.
+    else if (each.gracePeriod !== undefined) warnings.push(...runner.spec.warnings.map((warning) => `${stage} ${each.name}: ${warning}`));
+  });
+  if (errors.length > 0) return { ok: false, errors };
+  return { ok: true, spec: { name: input.name, ...defined({ scope }), ...times, steps: placed.map(({ spec }) => spec), warnings } };
+}
+
+/** What is written as JSON again and again is to have room, and an end. */
+function sizeError(raw: unknown): string | undefined {
+  let text: string;
+  try {
+    text = JSON.stringify(raw) ?? '';
+  } catch (error) {
+    if (error instanceof RangeError) return 'is nested too deeply, as no job is; look for a list or an object within itself';
+    throw error;
+  }
+  const bytes = new TextEncoder().encode(text).length;
+  return bytes > MAX_BYTES ? `has ${bytes} bytes as JSON, and may have ${MAX_BYTES}: put long scripts into the steps' images` : undefined;
+}
+
+function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): InputError[] {
+  const errors: InputError[] = [];
+  if (commands === undefined && command === undefined) errors.push({ field: 'commands', message: 'is missing: give a script (commands), or a program and its arguments (command)' });
+  if (commands !== undefined && command !== undefined) errors.push({ field: 'commands, command', message: 'exclude each other: give a script (commands), or a program and its arguments (command)' });
+  for (const name of Object.keys(env)) if (RESERVED_ENV.has(name)) errors.push({ field: `env.${name}`, message: 'is set by the job; remove it' });
+  volumes.forEach(({ name, mountPath: _path, readOnly: _readOnly, ...source }, index) => {
+    const sources = Object.keys(source);
+    if (sources.length !== 1) errors.push({ field: `volumes.${index}`, message: `"${name}" must have exactly one source, such as secret, configMap, emptyDir or persistentVolumeClaim; it has ${sources.length === 0 ? 'none' : sources.join(', ')}` });
+  });
+  return errors;
+}
+
+/** Fields of a runner's input under which a step's is checked, and how a step calls them. */
+const STEP_FIELD: Readonly<Record<string, string>> = { 'timeouts.jobTimeout': 'timeout', 'stop.gracePeriod': 'gracePeriod', pod: 'volumes' };
+const stepField = (field: string): string => STEP_FIELD[field] ?? field;
+
+function stepSpec(job: JobInput, input: PostStepInput, stage: JobStage, workflowId: string, admission: JobAdmission): StepSpec {
+  const { name, image, commands = '', command = ['/bin/sh', '-e', '-c', commands], timeout = STEP_TIMEOUTS.timeout, gracePeriod = STEP_TIMEOUTS.gracePeriod, onEviction, bestEffort = false, optionalOnSuccess = false } = input;
+  const runner: RunnerInput = {
+    ciServer: 'none',
+    job: admission.workflowId,
+    command,
+    env: { ...input.env, JOB_NAME: job.name, BUILD_ID: admission.runId ?? '' },
+    timeouts: { jobTimeout: timeout },
+    stop: { gracePeriod, ...input.stop },
+    ...defined({ image, onEviction, namespace: job.namespace, pod: podOf(input) }),
+  };
+  return { stage, name, workflowId, bestEffort, optionalOnSuccess, runner };
+}
+
+function podOf({ resources, volumes = [] }: StepInput): RunnerInput['pod'] {
+  if (resources === undefined && volumes.length === 0) return undefined;
+  const volumeMounts = volumes.map(({ name, mountPath, readOnly }) => ({ name, mountPath, ...defined({ readOnly }) }));
+  const sources = volumes.map(({ mountPath: _path, readOnly: _readOnly, ...source }) => source);
+  return { spec: { containers: [{ name: RUNNER_CONTAINER, ...(resources === undefined ? {} : { resources: quantitiesOf(resources) }), ...(volumes.length > 0 ? { volumeMounts } : {}) }], ...(volumes.length > 0 ? { volumes: sources } : {}) } };
+}
+
+/** As Kubernetes writes them. */
+function quantitiesOf(resources: StepResources): StepResources {
+  return Object.fromEntries(Object.entries(resources).map(([kind, amounts = {}]) => [kind, Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, String(amount)]))]));
+}
+
+const ms = (text: string): number => parseDuration(text) ?? Number.NaN;

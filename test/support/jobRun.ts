@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import type { WorkflowHandle } from '@temporalio/client';
+import { podName } from '../../activities/compute/naming.ts';
+import { JOB_WORKFLOW, jobStatusQuery, type JobInput, type JobResult, type JobStatus } from '../../core/contract/index.ts';
+import type { PodRequest, PodView, SupervisorRecord } from '../../core/domain/pod.ts';
+import type { FakeCompute } from './fakeCompute.ts';
+import type { MemoryWorld } from './memoryWorld.ts';
+import { until } from './until.ts';
+
+/** A step whose command a test plays itself. */
+export const step = (name: string, more: object = {}): { name: string; commands: string } => ({ name, commands: `echo ${name}`, ...more });
+
+/** A job with all stages. */
+export const THREE = { pre: [step('prepare')], test: [step('unit'), step('e2e')], post: [step('gather'), step('clean')] };
+
+/** What has become of each step: `unit aborted cancelled`. */
+export const states = ({ steps }: Pick<JobResult, 'steps'>): string[] => steps.map(({ name, state, outcome, cause }) => [name, outcome ?? state, cause].filter(Boolean).join(' '));
+
+export const lines = ({ log }: Pick<JobResult, 'log'>): string[] => log.map(({ line }) => line);
+
+/** One job on the real Temporal server, whose steps' pods do what the test says. */
+export class JobRun {
+  readonly id: string;
+  readonly handle: WorkflowHandle;
+  readonly #compute: FakeCompute;
+
+  private constructor(id: string, handle: WorkflowHandle, compute: FakeCompute) {
+    this.id = id;
+    this.handle = handle;
+    this.#compute = compute;
+  }
+
+  static async start({ world, compute }: MemoryWorld, input: Partial<JobInput>, id = `job-${randomUUID().slice(0, 8)}`): Promise<JobRun> {
+    const full = { name: 'web', test: [step('unit')], ...input };
+    return new JobRun(id, await world.client.workflow.start(JOB_WORKFLOW, { workflowId: id, taskQueue: world.taskQueue, args: [full] }), compute);
+  }
+
+  /** One that somebody has started, or is about to. */
+  static of({ world, compute }: MemoryWorld, id: string): JobRun {
+    return new JobRun(id, world.client.workflow.getHandle(id), compute);
+  }
+
+  result = async (): Promise<JobResult> => (await this.handle.result()) as JobResult;
+  status = async (): Promise<JobStatus> => await this.handle.query(jobStatusQuery);
+
+  async reaches(what: string, like: (status: JobStatus) => boolean): Promise<JobStatus> {
+    let last: JobStatus | undefined;
+    await until(`job to reach: ${what}`, async () => like((last = await this.status())), () => JSON.stringify(last));
+    return last as JobStatus;
+  }
+
+  /** What was asked of the compute for a step, by attempt. @param name - `test-1` */
+  requests(name: string): PodRequest[] {
+    return this.#compute.created.filter(({ identity }) => identity.workflowId === `${this.id}-${name}`);
+  }
+
+  /** Steps in the order in which their pods were made, each as often as it had one. */
+  get made(): string[] {
+    return this.#compute.created.filter(({ identity }) => identity.workflowId.startsWith(`${this.id}-`)).map(({ identity }) => identity.workflowId.slice(this.id.length + 1));
+  }
+
+  /** The pod of a step, once there is one. */
+  async pod(name: string, attempt = 1): Promise<string> {
+    await until(`a pod of ${name}`, () => this.requests(name).length >= attempt, () => this.made.join());
+    return podName((this.requests(name)[attempt - 1] as PodRequest).identity);
+  }
+
+  /** The step's command runs, and its job knows the pod. */
+  async runs(name: string, attempt = 1): Promise<string> {
+    const pod = await this.pod(name, attempt);
+    commandStarts(this.#compute, pod);
+    await this.reaches(`${name} in ${pod}`, ({ steps }) => steps.some((each) => each.pod === pod));
+    return pod;
+  }
+
+  /** The step's command has run, and ended so. */
+  async ends(name: string, code = 0, record: SupervisorRecord = {}, more: Partial<PodView> = {}): Promise<void> {
+    const pod = await this.runs(name);
+    commandEnds(this.#compute, pod, code, record, more);
+  }
+}
+
+/** As the supervisor's pods are: they tell that the command runs, and how it ended. */
+export function commandStarts(compute: FakeCompute, pod: string): void {
+  compute.change(pod, { scheduled: true, node: 'node-1', startedAt: new Date().toISOString(), online: true });
+}
+
+export function commandEnds(compute: FakeCompute, pod: string, code = 0, record: SupervisorRecord = {}, more: Partial<PodView> = {}): void {
+  compute.change(pod, { ended: true, exit: { code, oomKilled: false, record }, ...more });
+}
+
+/** Has each pod's command start as soon as the pod is made, and what then: `end` with 0, or run until it is stopped. */
+export function playsByItself(compute: FakeCompute, then: 'end' | 'run'): void {
+  const create = compute.createPod.bind(compute);
+  compute.createPod = async (request) => {
+    const known = compute.created.length;
+    const pod = await create(request);
+    if (compute.created.length > known) {
+      setImmediate(() => {
+        commandStarts(compute, pod.name);
+        if (then === 'end') commandEnds(compute, pod.name);
+      });
+    }
+    return pod;
+  };
+}

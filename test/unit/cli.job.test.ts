@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { jobLines, type JobDetails } from '../../worker/cli/job/getJob.ts';
+import { planJob } from '../../worker/cli/job/startJob.ts';
+import { runCli } from '../support/cli.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'hf-cli-job-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const file = (text: string): string => {
+  const path = join(folder, 'job.yaml');
+  writeFileSync(path, text);
+  return path;
+};
+
+const WEB = 'name: web\ntest:\n  - name: unit\n    commands: |\n      make deps\n      make test\n';
+// Nobody listens there: what gets so far is exit status 4.
+const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
+
+test('a file becomes a job with an id of its own', async () => {
+  const plan = await planJob(file(WEB));
+  expect(plan.workflowId).toMatch(/^job-web-[a-z]+-[a-z]+-[0-9a-f]{4}$/);
+  expect(plan.input).toEqual({ name: 'web', test: [{ name: 'unit', commands: 'make deps\nmake test\n' }] });
+  expect(await planJob(file(WEB), 'mine')).toMatchObject({ workflowId: 'mine', spec: { steps: [{ workflowId: 'mine-test-1' }] } });
+});
+
+describe('what is wrong is told before anything is started, with status 2', () => {
+  test.each<[what: string, text: string, RegExp]>([
+    ['one thing', `${WEB}    timeout: soon\n`, /^error: \S+job\.yaml: test\.0\.timeout is not a duration/],
+    ['several', `${WEB}timeout: soon\nposts: []\n`, /^error: nothing was started: the job in \S+ is invalid\n {2}timeout is not a duration.*\n {2}posts is not a known field/],
+    ['no name', 'test: []', /name is missing/],
+    ['no object', '- a', /must hold one object, such as \{"name": "web", "test"/],
+    ['no YAML', 'a: [', /is neither YAML nor JSON/],
+  ])('%s', async (_what, text, expected) => {
+    const { status, stderr } = await runCli(['job', 'run', '-f', file(text)], NOWHERE);
+    expect(stderr).toMatch(expected);
+    expect(status).toBe(2);
+  });
+
+  test('--json: as one object', async () => {
+    const { status, stderr } = await runCli(['job', 'run', '-f', file(`${WEB}timeout: soon\nposts: []\n`), '--json'], NOWHERE);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'invalid_input', fields: [{ field: 'timeout' }, { field: 'posts' }] } });
+    expect(status).toBe(2);
+  });
+
+  test('a job that is sound gets as far as Temporal, and values in clear are warned of by name', async () => {
+    const { status, stderr } = await runCli(['job', 'run', '-f', file(`${WEB}    env: { TOKEN: abc }\n`)], NOWHERE);
+    expect(stderr).toMatch(/^warning: unit: env: what is written for TOKEN lies in Temporal in clear/);
+    expect(stderr).not.toContain('abc');
+    expect(status).toBe(4);
+  });
+
+  test.each([[['run']], [['list', '--limit', 'all']], [['get']], [['cancel', 'x', '--mode', 'gently']], [['logs']]])('holdfast job %j', async (words) => {
+    expect(await runCli(['job', ...words], NOWHERE)).toMatchObject({ status: 2 });
+  });
+});
+
+describe('the JSON Schema', () => {
+  async function accepts(job: object): Promise<boolean> {
+    const { stdout } = await runCli(['job', 'schema']);
+    return new Ajv2020({ strict: false }).compile(JSON.parse(stdout) as object)(job);
+  }
+  const STEP = { name: 'unit', commands: 'make test' };
+
+  test.each<[what: string, job: object, accepted: boolean]>([
+    ['a job', { name: 'web', pre: [STEP], test: [STEP], post: [{ ...STEP, bestEffort: true, volumes: [{ name: 'a', mountPath: '/a', emptyDir: {} }] }], timeout: '1h' }, true],
+    ['without test', { name: 'web' }, false],
+    ['an unknown field', { name: 'web', test: [STEP], tests: [] }, false],
+    ['an unknown field of a step', { name: 'web', test: [{ ...STEP, comands: 'x' }] }, false],
+    ['bestEffort outside of post', { name: 'web', test: [{ ...STEP, bestEffort: true }] }, false],
+    ['a name that is none', { name: 'a b', test: [STEP] }, false],
+  ])('%s', async (_what, job, accepted) => {
+    expect(await accepts(job)).toBe(accepted);
+  });
+});
+
+test('one job is shown as its stages, with its steps under them', () => {
+  const at = '2026-01-01T00:00:00.000Z';
+  const details: JobDetails = {
+    id: 'job-web-1',
+    runId: 'r',
+    name: 'web',
+    status: 'RUNNING',
+    startedAt: at,
+    pendingActivities: [],
+    unpolled: [],
+    job: {
+      waitsFor: 'post clean to end',
+      cancel: { mode: 'stop', reason: 'it ran for 4h0m0s (timeout)' },
+      log: [],
+      steps: [
+        { stage: 'test', name: 'unit', workflowId: 'w', state: 'ended', outcome: 'aborted', cause: 'run_timeout', startedAt: at, endedAt: '2026-01-01T04:00:00.000Z', pod: 'pod-1', message: 'why' },
+        { stage: 'test', name: 'e2e', workflowId: 'w', state: 'not run', message: 'the job was interrupted' },
+        { stage: 'post', name: 'clean', workflowId: 'w', state: 'running', startedAt: '2026-01-01T04:00:00.000Z', pod: 'pod-2' },
+      ],
+    },
+  };
+  const lines = jobLines(details, Date.parse('2026-01-01T04:00:05.000Z'));
+  expect(lines).toEqual(expect.arrayContaining(['Id:               job-web-1', 'Waits for:        post clean to end', 'Cancel:           stop: it ran for 4h0m0s (timeout)', 'test', 'post']));
+  expect(lines.map((line) => line.split(/ {2,}/).filter(Boolean).join('|'))).toEqual(
+    expect.arrayContaining(['STEP|STATE|TOOK|POD|WHY', 'unit|aborted/run_timeout|4h|pod-1|why', 'e2e|not run|-|-|the job was interrupted', 'clean|running|5s|pod-2|-']),
+  );
+  expect(lines).not.toContain('pre');
+});

@@ -1,0 +1,155 @@
+/** Jobs of several steps that nobody interrupts: their steps' order, ends and lives. */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { MAX_STEPS } from '../../core/input/job.ts';
+import { JobRun, THREE, commandEnds, lines, playsByItself, states, step } from '../support/jobRun.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { expectNothingLeft, memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
+
+await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
+  let all: MemoryWorld;
+
+  beforeEach(async () => {
+    all = await memoryWorld(lab);
+  });
+  afterEach(async () => await all.world.close());
+
+  test('left alone: each step once, in order, in a life of its own', async () => {
+    const run = await JobRun.start(all, THREE);
+    for (const name of ['pre-1', 'test-1', 'test-2', 'post-1', 'post-2']) await run.ends(name);
+    const result = await run.result();
+    expect(result).toMatchObject({ outcome: 'succeeded', name: 'web' });
+    expect(states(result)).toEqual(['prepare succeeded', 'unit succeeded', 'e2e succeeded', 'gather succeeded', 'clean succeeded']);
+    expect(run.made).toEqual(['pre-1', 'test-1', 'test-2', 'post-1', 'post-2']);
+    expect(lines(result)).toEqual(['prepare', 'unit', 'e2e', 'gather', 'clean'].map((name) => `Running step ${name}.`));
+    const { runId } = await run.handle.describe();
+    for (const { env } of all.compute.created) expect(env).toEqual({ JOB_NAME: 'web', BUILD_ID: runId });
+    expectNothingLeft(all);
+  });
+
+  test.each<[what: string, end: [code: number, reason?: 'timeout'], outcome: object]>([
+    ['fails', [3], { outcome: 'failed' }],
+    ['runs into its own timeout', [127, 'timeout'], { outcome: 'aborted', cause: 'run_timeout' }],
+  ])('a step of test that %s: no more of test, all of post, within no grace', async (_what, [code, reason], outcome) => {
+    const run = await JobRun.start(all, THREE);
+    await run.ends('pre-1');
+    await run.ends('test-1', code, reason === undefined ? {} : { reason });
+    await run.ends('post-1', 1);
+    await run.ends('post-2');
+    const result = await run.result();
+    expect(result).toMatchObject(outcome);
+    expect(result.steps.map(({ state }) => state)).toEqual(['ended', 'ended', 'not run', 'ended', 'ended']);
+    expect(lines(result).filter((line) => !line.startsWith('Running step'))).toEqual([]);
+    expect(all.compute.created.flatMap(({ env }) => env?.['JOB_STOP_REASON'] ?? [])).toEqual([]);
+  });
+
+  test('its clock starts with its first pod, not while it is queued', async () => {
+    const held = Promise.withResolvers<void>();
+    const create = all.compute.createPod.bind(all.compute);
+    all.compute.createPod = async (request) => {
+      await held.promise;
+      return await create(request);
+    };
+    const run = await JobRun.start(all, { timeout: '1h' });
+    const before = await run.reaches('a step that is queued', ({ waitsFor }) => waitsFor === 'test unit to end');
+    expect(Date.parse(before.waitsUntil ?? '') - Date.now()).toBeGreaterThan(6 * 24 * 3_600_000);
+    held.resolve();
+    await run.runs('test-1');
+    const { waitsUntil } = await run.reaches('its timeout', (status) => status.waitsUntil !== before.waitsUntil);
+    expect(Date.parse(waitsUntil ?? '') - Date.now()).toBeLessThan(3_600_000);
+    await run.ends('test-1');
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  test('bestEffort does not count; optionalOnSuccess is skipped when all before it succeeded', async () => {
+    const run = await JobRun.start(all, { post: [step('gather', { optionalOnSuccess: true }), step('clean', { bestEffort: true }), step('tell', { optionalOnSuccess: true })] });
+    await run.ends('test-1');
+    await run.ends('post-2', 1);
+    await run.ends('post-3');
+    const result = await run.result();
+    expect(result).toMatchObject({ outcome: 'succeeded' });
+    expect(states(result)).toEqual(['unit succeeded', 'gather skipped', 'clean failed', 'tell succeeded']);
+  });
+
+  describe('a step that is evicted', () => {
+    const EVICTED = { terminating: true, disruption: 'EvictionByEvictionAPI' };
+
+    test('before its command started: another pod takes its place', async () => {
+      const run = await JobRun.start(all, {});
+      const first = await run.pod('test-1');
+      all.compute.change(first, { ended: true, ...EVICTED });
+      await run.runs('test-1', 2);
+      commandEnds(all.compute, await run.pod('test-1', 2));
+      expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    });
+
+    test('afterwards: infrastructure, no failure; post runs', async () => {
+      const run = await JobRun.start(all, { post: [step('clean')] });
+      await run.ends('test-1', 143, { reason: 'cancelled' }, EVICTED);
+      await run.ends('post-1');
+      expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'evicted' });
+    });
+  });
+
+  test('its worker goes away during test and between two steps of post: each step once, in order', async () => {
+    const run = await JobRun.start(all, THREE);
+    await run.ends('pre-1');
+    const unit = await run.runs('test-1');
+    await all.world.suspend();
+    commandEnds(all.compute, unit, 1);
+    await all.world.resume();
+    const gather = await run.runs('post-1');
+    await all.world.suspend();
+    commandEnds(all.compute, gather);
+    await all.world.resume();
+    await run.ends('post-2');
+    expect(await run.result()).toMatchObject({ outcome: 'failed' });
+    expect(run.made).toEqual(['pre-1', 'test-1', 'post-1', 'post-2']);
+  });
+
+  test('terminated: the life of its step goes on, and can still tidy up', async () => {
+    const run = await JobRun.start(all, {});
+    await run.runs('test-1');
+    await run.handle.terminate('by hand');
+    const life = all.world.client.workflow.getHandle(`${run.id}-test-1`);
+    expect((await life.describe()).status.name).toBe('RUNNING');
+    await life.signal('cancel', 'its job is gone');
+    expect(await life.result()).toMatchObject({ outcome: 'aborted' });
+    expectNothingLeft(all);
+  });
+
+  test('a step that is terminated by hand is infrastructure; post runs', async () => {
+    const run = await JobRun.start(all, { post: [step('clean')] });
+    await run.runs('test-1');
+    await all.world.client.workflow.getHandle(`${run.id}-test-1`).terminate('by hand');
+    await run.ends('post-1');
+    const result = await run.result();
+    expect(result).toMatchObject({ outcome: 'errored', steps: [{ message: expect.stringContaining('terminated') }, {}] });
+  });
+
+  test('a step whose id another workflow has', async () => {
+    const { world } = all;
+    const id = `job-taken-${Date.now()}`;
+    await world.client.workflow.start('runner', { workflowId: `${id}-test-1`, taskQueue: world.taskQueue, args: [{ ciServer: 'none', command: ['x'] }] });
+    const run = await JobRun.start(all, { post: [step('clean')] }, id);
+    await run.ends('post-1');
+    expect(await run.result()).toMatchObject({ outcome: 'errored', steps: [{ message: expect.stringContaining(`${id}-test-1 runs already`) }, {}] });
+  });
+
+  test('invalid input: it fails, naming every bad field, and nothing is started', async () => {
+    all.compute.unsound.push('the image is not allowed');
+    const bad = await JobRun.start(all, { test: [{ name: 'x' }], timeout: 'soon' });
+    await expect(bad.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringContaining('timeout is not a duration') } });
+    const unsound = await JobRun.start(all, {});
+    await expect(unsound.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: 'Invalid input: test unit: the image is not allowed' } });
+    expect(all.compute.created).toEqual([]);
+  });
+
+  test('its history stays short: that of a hundred steps under 2,000 events, by that of twenty', async () => {
+    playsByItself(all.compute, 'end');
+    const many = (count: number, stage: string) => Array.from({ length: count }, (_none, index) => step(`${stage}-${index}`));
+    const run = await JobRun.start(all, { test: many(10, 'test'), post: many(10, 'post') });
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    const { historyLength } = await run.handle.describe();
+    expect(historyLength * (MAX_STEPS / 20)).toBeLessThan(2_000);
+  });
+});

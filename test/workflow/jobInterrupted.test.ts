@@ -1,0 +1,193 @@
+/** Jobs of several steps that are interrupted: what must happen after an interruption happens. */
+import { Worker } from '@temporalio/worker';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { JobResult } from '../../core/contract/index.ts';
+import { workflowsFor } from '../../worker/workflowBundle.ts';
+import { JobRun, THREE, commandEnds, lines, playsByItself, states, step } from '../support/jobRun.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { expectNothingLeft, memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
+import { until } from '../support/until.ts';
+
+const INTERRUPTED = ['Received signal. signal=interrupt', 'error: Process interrupted with signal interrupt, cancelling execution...'];
+const IN_TIME = 'Process gracefully exited before 30m0s grace period';
+
+await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
+  let all: MemoryWorld;
+
+  beforeEach(async () => {
+    all = await memoryWorld(lab);
+  });
+  afterEach(async () => await all.world.close());
+
+  const histories: { workflowId: string; history: Awaited<ReturnType<JobRun['handle']['fetchHistory']>> }[] = [];
+  async function ended(run: JobRun): Promise<JobResult> {
+    const result = await run.result();
+    histories.push({ workflowId: run.id, history: await run.handle.fetchHistory() });
+    return result;
+  }
+
+  /** Deletions of pods that lived; those of pods that have ended have no reason. */
+  const stops = () => all.compute.deletions.filter(({ reason }) => reason !== undefined);
+
+  /** The pod of a step is asked to go, and goes. */
+  async function stopped(pod: string, record: 'timeout' | 'cancelled' | 'superseded' = 'cancelled'): Promise<void> {
+    await until(`${pod} to be stopped`, () => all.compute.deletions.some(({ name }) => name === pod));
+    commandEnds(all.compute, pod, 143, { reason: record });
+    all.compute.vanish(pod);
+  }
+
+  test('its timeout, in test: the step is told and has its grace; then post, in order, which a second cancel does not cut; the lines of its log', async () => {
+    all.compute.onDelete = 'linger';
+    playsByItself(all.compute, 'run');
+    const run = await JobRun.start(all, { ...THREE, pre: [], timeout: '1s' });
+    const unit = await run.pod('test-1');
+    await stopped(unit, 'timeout');
+    const gather = await run.runs('post-1');
+    await run.handle.signal('cancel', 'hurry up');
+    await run.handle.signal('cancel', { mode: 'stop', reason: 'hurry up' });
+    const { cancel } = await run.status();
+    expect(cancel).toEqual({ mode: 'stop', reason: 'it ran for 1s (timeout)' });
+    commandEnds(all.compute, gather);
+    commandEnds(all.compute, await run.runs('post-2'));
+    const result = await ended(run);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
+    expect(states(result)).toEqual(['unit aborted run_timeout', 'e2e not run', 'gather succeeded', 'clean succeeded']);
+    expect(stops()).toMatchObject([{ name: unit, announce: 'timeout', reason: 'run_timeout', gracePeriodSeconds: undefined }]);
+    expect(lines(result)).toEqual([
+      'Running step unit.',
+      'Process did not finish before 1s timeout',
+      ...INTERRUPTED,
+      `cleanup: Deleting pod ${unit}`,
+      'Running step gather.',
+      'Running step clean.',
+      IN_TIME,
+    ]);
+    expect(run.requests('post-1')[0]?.env).toMatchObject({ JOB_STOP_REASON: 'timeout' });
+  });
+
+  test('older than its maxAge while it is queued: aborted, and post has run', async () => {
+    const run = await JobRun.start(all, { timeout: '1s', maxAge: '1s', post: [step('clean')] });
+    await run.ends('post-1');
+    expect(await ended(run)).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
+  });
+
+  test('the grace ends during post: the running step is stopped with its own grace, the rest is not run', async () => {
+    all.compute.onDelete = 'linger';
+    const run = await JobRun.start(all, { post: THREE.post, gracePeriod: '1s' });
+    await run.ends('test-1');
+    const gather = await run.runs('post-1');
+    await run.handle.signal('cancel', 'enough');
+    await stopped(gather, 'timeout');
+    const result = await ended(run);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('enough') });
+    expect(states(result)).toEqual(['unit succeeded', 'gather aborted run_timeout', 'clean not run']);
+    expect(stops()).toMatchObject([{ name: gather, announce: 'timeout', gracePeriodSeconds: undefined }]);
+    expect(lines(result)).toEqual(['Running step unit.', 'Running step gather.', ...INTERRUPTED, 'Process did not exit before 1s grace period', `cleanup: Deleting pod ${gather}`]);
+  });
+
+  test.each([
+    ['pre', 'pre-1', [], ['prepare aborted cancelled', 'unit not run', 'e2e not run', 'gather succeeded', 'clean succeeded']],
+    ['test', 'test-1', ['pre-1'], ['prepare succeeded', 'unit aborted cancelled', 'e2e not run', 'gather succeeded', 'clean succeeded']],
+  ])('cancelled in %s: the step, then post', async (_stage, name, before, expected) => {
+    const run = await JobRun.start(all, THREE);
+    for (const each of before) await run.ends(each);
+    const pod = await run.runs(name);
+    await run.handle.signal('cancel', 'enough');
+    await run.ends('post-1');
+    await run.ends('post-2');
+    const result = await ended(run);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expect(states(result)).toEqual(expected);
+    expect(lines(result)).toEqual(expect.arrayContaining([...INTERRUPTED, `cleanup: Deleting pod ${pod}`, IN_TIME]));
+    expect(stops()).toMatchObject([{ name: pod }]);
+    expectNothingLeft(all);
+  });
+
+  test('cancelled while a step is pending: its pod goes without having started', async () => {
+    const run = await JobRun.start(all, THREE);
+    const pod = await run.pod('pre-1');
+    await run.reaches('its pod', ({ steps }) => steps[0]?.pod === pod);
+    await run.handle.signal('cancel', 'enough');
+    await run.ends('post-1');
+    await run.ends('post-2');
+    expect(states(await ended(run))[0]).toBe('prepare aborted cancelled');
+    expectNothingLeft(all);
+  });
+
+  test('cancelled in post: nothing is stopped', async () => {
+    const run = await JobRun.start(all, { post: THREE.post });
+    await run.ends('test-1');
+    await run.runs('post-1');
+    await run.handle.signal('cancel', 'enough');
+    await run.reaches('the cancel', ({ cancel }) => cancel !== undefined);
+    await run.ends('post-1');
+    await run.ends('post-2');
+    const result = await ended(run);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expect(states(result)).toEqual(['unit succeeded', 'gather succeeded', 'clean succeeded']);
+    expect(stops()).toEqual([]);
+  });
+
+  test('cancelled by force in post: the running step at once, the rest is not run, and no word of a grace', async () => {
+    const run = await JobRun.start(all, { post: THREE.post });
+    await run.ends('test-1');
+    const pod = await run.runs('post-1');
+    await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
+    const result = await ended(run);
+    expect(states(result)).toEqual(['unit succeeded', 'gather aborted cancelled', 'clean not run']);
+    expect(all.compute.deletions.find(({ name }) => name === pod)).toMatchObject({ gracePeriodSeconds: 1 });
+    expect(lines(result)).toEqual(['Running step unit.', 'Running step gather.', ...INTERRUPTED, `cleanup: Deleting pod ${pod}`]);
+  });
+
+  test('drained in pre: the stage is finished, then post', async () => {
+    const run = await JobRun.start(all, { ...THREE, pre: [step('a'), step('b')] });
+    await run.runs('pre-1');
+    await run.handle.signal('cancel', { mode: 'drain', reason: 'later' });
+    for (const name of ['pre-1', 'pre-2', 'post-1', 'post-2']) await run.ends(name);
+    const result = await ended(run);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expect(states(result)).toEqual(['a succeeded', 'b succeeded', 'unit not run', 'e2e not run', 'gather succeeded', 'clean succeeded']);
+    expect(lines(result).filter((line) => !line.startsWith('Running step'))).toEqual([]);
+  });
+
+  test('superseded by a newer version: the step and post are told so', async () => {
+    const run = await JobRun.start(all, { post: [step('clean')] });
+    await run.runs('test-1');
+    await run.handle.signal('cancel', { by: 'superseded', reason: 'abc123' });
+    await run.ends('post-1');
+    expect(await ended(run)).toMatchObject({ outcome: 'aborted', cause: 'superseded' });
+    expect(stops()).toMatchObject([{ announce: 'superseded' }]);
+    expect(run.requests('post-1')[0]?.env).toMatchObject({ JOB_STOP_REASON: 'superseded' });
+  });
+
+  test('cancelled plainly: post runs, and the workflow ends Cancelled', async () => {
+    const run = await JobRun.start(all, { post: [step('clean')] });
+    await run.runs('test-1');
+    await run.handle.cancel();
+    await run.ends('post-1');
+    await expect(run.result()).rejects.toThrow('Workflow execution cancelled');
+    expect(run.made).toEqual(['test-1', 'post-1']);
+    expectNothingLeft(all);
+  });
+
+  test('cancelled while no worker runs, and its step has ended meanwhile: nothing is lost', async () => {
+    const run = await JobRun.start(all, THREE);
+    const pod = await run.runs('pre-1');
+    await all.world.suspend();
+    commandEnds(all.compute, pod);
+    await run.handle.signal('cancel', 'enough');
+    await all.world.resume();
+    await run.ends('post-1');
+    await run.ends('post-2');
+    const result = await ended(run);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expect(run.made).toEqual(['pre-1', 'post-1', 'post-2']);
+  });
+
+  test('each of these histories replays: a worker that goes on with one decides as the one before it', async () => {
+    const faults: string[] = [];
+    for await (const { workflowId, error } of Worker.runReplayHistories(await workflowsFor({}), histories)) if (error) faults.push(`${workflowId}: ${String(error)}`);
+    expect(faults).toEqual([]);
+    expect(histories.length).toBeGreaterThan(0);
+  });
+});

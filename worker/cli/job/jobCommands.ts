@@ -1,0 +1,116 @@
+/** `holdfast job …`: its options and help. */
+import { Option, type Command } from 'commander';
+import type { CancelMode } from '../../../core/contract/index.ts';
+import { defined } from '../../../core/defined.ts';
+import { warn, withSession, type CommandContext } from '../commandContext.ts';
+import { CliError } from '../terminal/exit.ts';
+import type { JobSelection } from './getJob.ts';
+
+/** Adds the commands. Each opens a session of its own and closes it. */
+export function addJobCommands(program: Command, context: CommandContext): void {
+  const job = program.command('job').description('run, list, look at and cancel jobs of several steps (pre, test, post)');
+  addRun(job, context);
+  addList(job, context);
+  addGet(job, context);
+  addCancel(job, context);
+  addLogs(job, context);
+  job
+    .command('schema')
+    .description('print the JSON Schema of a job, for editors')
+    .addHelpText('after', '\nExample:\n  $ holdfast job schema > job.schema.json')
+    .action(async () => {
+      const { jobJsonSchema } = await import('./jobJsonSchema.ts');
+      context.output.result(jobJsonSchema(), JSON.stringify(jobJsonSchema(), undefined, 2).split('\n'));
+    });
+}
+
+function addRun(job: Command, context: CommandContext): void {
+  const command = job
+    .command('run')
+    .description('start a job from a file, and return')
+    .requiredOption('-f, --file <path>', 'YAML or JSON; - for standard input')
+    .option('--id <id>', 'id of its workflow (default: job-, its name and a generated one)')
+    .option('--attach', 'stay until it ends, and show its log')
+    .addHelpText('after', RUN_HELP)
+    .action(async (flags: { file: string; id?: string; attach?: boolean }) => {
+      const { planJob, startJob } = await import('./startJob.ts');
+      const plan = await planJob(flags.file, flags.id);
+      for (const each of [...(plan.input.pre ?? []), ...plan.input.test, ...(plan.input.post ?? [])]) warn(context, [], { env: each.env ?? {} }, each.name);
+      warn(context, plan.spec.warnings, {});
+      await withSession(command, context, async (session) => {
+        if (flags.attach !== true) {
+          const started = await startJob(session, plan);
+          const ui = session.link(started.workflowId, started.runId);
+          return context.output.result({ id: started.workflowId, runId: started.runId, ...defined({ ui }) }, [started.workflowId, ...(ui === undefined ? [] : [ui])]);
+        }
+        const [{ attach }, { JOB }] = await Promise.all([import('../runner/attach.ts'), import('./followJob.ts')]);
+        context.exit(await attach(session, context.output, plan.workflowId, async () => await startJob(session, plan), JOB));
+      });
+    });
+}
+
+function addList(job: Command, context: CommandContext): void {
+  const command = job
+    .command('list')
+    .description('list jobs, newest first')
+    .option('--name <name>', 'jobs of this name')
+    .option('--scope <owner/repo>', 'jobs of this repository')
+    .option('--all', 'ended jobs too')
+    .option('--limit <n>', 'at most this many', '100')
+    .addHelpText('after', '\nExample:\n  $ holdfast job list --name web --all\n\nWhat it shows may be a second old.')
+    .action(async (flags: JobSelection & { limit: string }) => {
+      if (!/^[1-9]\d{0,5}$/.test(flags.limit)) throw new CliError('usage', `--limit: "${flags.limit}" is not a number from 1 to 999999`);
+      const { listJobs } = await import('./getJob.ts');
+      await withSession(command, context, (session) => listJobs(session, context.output, flags, Number(flags.limit)));
+    });
+}
+
+function addGet(job: Command, context: CommandContext): void {
+  const command = job
+    .command('get <id>')
+    .description('show one job: its stages and steps with times, states and pods, and what it waits for')
+    .addHelpText('after', '\nThe id is the workflow\'s; its "job-" may be left out. Each step is a runner: see "holdfast runner get ID-test-1".\n\nExample:\n  $ holdfast job get web-brisk-otter-7f3a')
+    .action(async (id: string) => {
+      const { getJob } = await import('./getJob.ts');
+      await withSession(command, context, (session) => getJob(session, context.output, id));
+    });
+}
+
+function addCancel(job: Command, context: CommandContext): void {
+  const command = job
+    .command('cancel <id>')
+    .description('interrupt a job: the running step is stopped within its grace, then post runs')
+    .addOption(new Option('--mode <mode>', 'drain: let the running stage finish, then post; stop: as above; force: end everything now, post too').choices(['drain', 'stop', 'force']).default('stop'))
+    .option('--reason <text>', 'shown with the job')
+    .option('--wait', 'until it has ended; exit status 1 if it ends failed or errored')
+    .addHelpText('after', '\nA stronger request upgrades a weaker one; a weaker or a second one changes nothing.\n\nExample:\n  $ holdfast job cancel web-brisk-otter-7f3a --reason "wrong branch" --wait')
+    .action(async (id: string, flags: { mode: CancelMode; reason?: string; wait?: boolean }) => {
+      const { cancelJob } = await import('./cancelJob.ts');
+      await withSession(command, context, async (session) => context.exit(await cancelJob(session, context.output, id, flags)));
+    });
+}
+
+function addLogs(job: Command, context: CommandContext): void {
+  const command = job
+    .command('logs <id>')
+    .description("print a job's own log: steps, interruptions, clean-up; also when everything of it is gone")
+    .option('--follow', 'until the job has ended')
+    .option('--timestamps', 'the time before each line')
+    .addHelpText('after', '\nExample:\n  $ holdfast job logs web-brisk-otter-7f3a --follow')
+    .action(async (id: string, flags: { follow?: boolean; timestamps?: boolean }) => {
+      const { jobLogs } = await import('./followJob.ts');
+      await withSession(command, context, (session) => jobLogs(session, context.output, id, flags));
+    });
+}
+
+const RUN_HELP = `
+The file holds one job: a name, the steps of pre, test and post, and deadlines. docs/jobs.md has every field. Everything is checked before
+anything is started.
+
+With --attach, Ctrl-C once drains: the stage that runs may finish, and post runs. Twice stops the running step within its grace; post runs. Three
+times leaves at once, with status 1. SIGTERM detaches, with status 143, and does nothing to the job.
+
+Examples:
+  $ holdfast job run -f job.yaml
+  $ holdfast job run -f job.yaml --attach
+  $ echo '{"name": "web", "test": [{"name": "unit", "image": "example.com/web:1", "commands": "make test"}]}' | holdfast job run -f -`;

@@ -1,0 +1,31 @@
+/** How people see a job: search attributes for lists and filters, details for the one who looks. */
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { SEARCH_ATTRIBUTES, type JobStage, type JobStatus } from '../../core/contract/index.ts';
+import type { JobSpec } from '../../core/input/job.ts';
+import type { JobVerdict } from './plan.ts';
+
+/** Name and scope in lists: once, when the job is admitted. */
+export function listJob({ name, scope }: JobSpec): void {
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.name, value: name }, ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }])]);
+}
+
+/** The stage that the job has come to. */
+export function listStage(stage: JobStage): void {
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.phase, value: stage }]);
+}
+
+export function listVerdict({ outcome, cause }: JobVerdict): void {
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }, ...(cause === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.cause, value: cause }])]);
+}
+
+/** Markdown for the UI: a row for each step. */
+export function detail({ scope, warnings }: JobSpec, { name, steps, waitsFor, waitsUntil, cancel }: JobStatus): void {
+  const notes = [
+    ...(scope === undefined ? [] : [`Scope: ${scope.name}`]),
+    ...(waitsFor === undefined ? [] : [`Waits for ${waitsFor}${waitsUntil === undefined ? '' : `, until ${waitsUntil}`}`]),
+    ...(cancel === undefined ? [] : [`Cancel: ${cancel.mode} ${cancel.reason}`]),
+    ...warnings.map((warning) => `Warning: ${warning}`),
+  ];
+  const rows = steps.map((step) => [step.stage, step.name, [step.outcome ?? step.state, step.cause].filter(Boolean).join('/'), step.pod ?? '', step.message ?? ''].map((cell) => cell.replaceAll('|', '\\|')));
+  setCurrentDetails([`**${name}**`, '', '| Stage | Step | State | Pod | |', '|---|---|---|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`), '', ...notes.map((note) => `- ${note}`)].join('\n'));
+}

@@ -1,0 +1,103 @@
+import { ApplicationFailure, CancellationScope, CancelledFailure, condition, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
+import { cancelSignal, jobStatusQuery, stepPodSignal, type JobInput, type JobResult, type JobStage } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
+import { readCancelRequest } from '../../core/domain/cancellation.ts';
+import type { JobSpec } from '../../core/input/job.ts';
+import { settle, workerCalls } from '../calls.ts';
+import { listJob, listStage, listVerdict } from './display.ts';
+import { JobRun, type RunningStep } from './jobRun.ts';
+import { nextAction, type JobAction } from './plan.ts';
+import { startStep, stopStep } from './steps.ts';
+
+/**
+ * A job of several steps: pre → test → post, each step a life of its own (`runner`). What must happen after an interruption happens. Ends with a
+ * verdict ({@link JobResult}); Cancelled only after plain cancellation; Failed only for invalid input and defects.
+ * @param input - checked in the first step, against a worker's config
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ */
+export async function job(input: JobInput): Promise<JobResult> {
+  const run = new JobRun(await admit(input), workflowInfo().startTime.getTime());
+  takeSignals(run);
+  void CancellationScope.current().cancelRequested.catch(() => {
+    run.plainlyCancelled = true;
+    run.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
+  });
+  // Whatever interrupts the job, post is not up for cancellation; a plain cancel is a request like the others.
+  const result = await CancellationScope.nonCancellable(async () => await runSteps(run));
+  if (run.plainlyCancelled) throw new CancelledFailure(result.message);
+  return result;
+}
+
+/** One action after the other, each decided by plan.ts, until nothing is left to be done. */
+async function runSteps(run: JobRun): Promise<JobResult> {
+  listJob(run.spec);
+  let shown: JobStage | undefined;
+  for (;;) {
+    const action = nextAction(run.facts());
+    switch (action.kind) {
+      case 'start': {
+        const step = stepAt(run, action);
+        if (step.spec.stage !== shown) listStage((shown = step.spec.stage));
+        await startStep(run, step);
+        break;
+      }
+      case 'leave':
+        Object.assign(stepAt(run, action).status, { state: action.state, message: action.why });
+        break;
+      case 'interrupt':
+        run.interrupt(action);
+        break;
+      case 'outOfGrace':
+        run.runOutOfGrace();
+        break;
+      case 'stop':
+        await stopStep(run, stepAt(run, action), action);
+        break;
+      case 'wait':
+        await waitForNews(run, stepAt(run, action), action.untilMs);
+        break;
+      case 'end': {
+        const { outcome, cause, message } = action.verdict;
+        run.close();
+        listVerdict(action.verdict);
+        return { outcome, ...defined({ cause }), message, name: run.spec.name, steps: run.status().steps, log: run.log };
+      }
+    }
+  }
+}
+
+/** Not a local activity: what follows goes by the clock at once. */
+async function admit(input: JobInput): Promise<JobSpec> {
+  const { workflowId, firstExecutionRunId: runId } = workflowInfo();
+  const called = await settle(workerCalls('check the job').admitJob({ input, workflowId, runId }));
+  if (called.kind === 'done') return called.value;
+  if (called.kind === 'interrupted') throw new CancelledFailure('The job was cancelled before anything of it was started');
+  throw ApplicationFailure.nonRetryable(called.message, called.type);
+}
+
+function takeSignals(run: JobRun): void {
+  setHandler(cancelSignal, (body) => run.requestCancel(readCancelRequest(body)), { description: 'End this job. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}; post runs all the same, unless by force' });
+  setHandler(stepPodSignal, (news) => run.hearPod(news), { description: 'A step has a pod' });
+  setHandler(jobStatusQuery, () => run.status(), { description: "Steps, what the job waits for, and the job's own log" });
+}
+
+function stepAt(run: JobRun, { step }: Extract<JobAction, { step: number }>): RunningStep {
+  const found = run.steps[step];
+  if (found === undefined) throw ApplicationFailure.nonRetryable(`The job has no step ${step}`, 'Defect');
+  return found;
+}
+
+/** A deadline has one timer, however many steps come and go before it: a job's history stays short. */
+async function waitForNews(run: JobRun, { spec: { stage, name } }: RunningStep, untilMs: number | undefined): Promise<void> {
+  run.waitFor(`${stage} ${name} to end`, untilMs);
+  if (untilMs !== undefined && !run.timers.has(untilMs)) void wake(run, untilMs);
+  const { news } = run;
+  await condition(() => run.news !== news);
+}
+
+async function wake(run: JobRun, atMs: number): Promise<void> {
+  run.timers.add(atMs);
+  await sleep(Math.max(1, atMs - Date.now()), { summary: 'a deadline of the job' });
+  run.timers.delete(atMs);
+  run.news++;
+}

@@ -1,0 +1,121 @@
+/** The state of one job, and what news does to it. */
+import type { ChildWorkflowHandle } from '@temporalio/workflow';
+import type { JobLogLine, JobStatus, RunnerInput, RunnerResult, StepPodNews, StepStatus } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
+import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
+import { formatDuration } from '../../core/domain/duration.ts';
+import type { JobSpec, StepSpec } from '../../core/input/job.ts';
+import { detail } from './display.ts';
+import { isInterrupted, type JobAction, type JobFacts, type StepFacts } from './plan.ts';
+
+/** One step: what it is, what has become of it, and how it is spoken to. */
+export interface RunningStep {
+  readonly spec: StepSpec;
+  readonly status: StepStatus;
+  stopAsked?: NonNullable<StepFacts['stopAsked']>;
+  handle?: ChildWorkflowHandle<(input: RunnerInput) => Promise<RunnerResult>>;
+}
+
+type StepEnd = Pick<StepStatus, 'outcome' | 'cause' | 'exitCode' | 'message'>;
+
+/** Its clock is the workflow's own. */
+export class JobRun {
+  readonly spec: JobSpec;
+  readonly steps: readonly RunningStep[];
+  readonly log: JobLogLine[] = [];
+  cancel: Cancellation | undefined;
+  /** Plain cancellation was requested: the workflow ends Cancelled. */
+  plainlyCancelled = false;
+  /** The job's grace was over before the job was. */
+  outOfGrace = false;
+  /** Counts what has happened: who waits sees that something has. */
+  news = 0;
+  /** Deadlines that a timer was set for (ms since the epoch). */
+  readonly timers = new Set<number>();
+  readonly #startedAtMs: number;
+  #firstPodAtMs: number | undefined;
+  #interruptedAtMs: number | undefined;
+  #waits: Pick<JobStatus, 'waitsFor' | 'waitsUntil'> = {};
+
+  /** @param startedAtMs - when the job was started (ms since the epoch) */
+  constructor(spec: JobSpec, startedAtMs: number) {
+    this.spec = spec;
+    this.#startedAtMs = startedAtMs;
+    this.steps = spec.steps.map((each) => {
+      const { stage, name, workflowId, bestEffort } = each;
+      return { spec: each, status: { stage, name, workflowId, state: 'waiting', ...(bestEffort ? { bestEffort } : {}) } };
+    });
+  }
+
+  /** A line of the job's own log. */
+  say(line: string): void {
+    this.log.push({ at: new Date().toISOString(), line });
+  }
+
+  requestCancel(wanted: Cancellation): void {
+    this.cancel = upgradeCancellation(this.cancel, wanted);
+    this.news++;
+    if (!isInterrupted(this.cancel) || this.#interruptedAtMs !== undefined) return;
+    this.#interruptedAtMs = Date.now();
+    this.say('Received signal. signal=interrupt');
+    this.say('error: Process interrupted with signal interrupt, cancelling execution...');
+  }
+
+  /** A deadline of the job's own is over. */
+  interrupt({ deadline }: Extract<JobAction, { kind: 'interrupt' }>): void {
+    const { timeoutMs, maxAgeMs } = this.spec;
+    const afterMs = deadline === 'timeout' ? timeoutMs : maxAgeMs;
+    this.say(`Process did not finish before ${formatDuration(afterMs)} timeout`);
+    this.requestCancel({ mode: 'stop', by: 'run_timeout', reason: deadline === 'timeout' ? `it ran for ${formatDuration(afterMs)} (timeout)` : `it is ${formatDuration(afterMs)} old (maxAge)` });
+  }
+
+  runOutOfGrace(): void {
+    this.outOfGrace = true;
+    this.say(`Process did not exit before ${formatDuration(this.spec.gracePeriodMs)} grace period`);
+  }
+
+  /** The last thing in a job. One that was ended by force has had no grace. */
+  close(): void {
+    this.waitFor(undefined);
+    if (this.#interruptedAtMs !== undefined && !this.outOfGrace && this.cancel?.mode !== 'force') this.say(`Process gracefully exited before ${formatDuration(this.spec.gracePeriodMs)} grace period`);
+  }
+
+  /** The job's clock starts with the first pod. */
+  hearPod(news: Partial<StepPodNews> | undefined): void {
+    const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
+    if (step === undefined || typeof news?.pod !== 'string') return;
+    step.status.pod = news.pod;
+    this.#firstPodAtMs ??= Date.now();
+    this.news++;
+  }
+
+  hearEnd({ status }: RunningStep, { outcome, cause, exitCode, message }: StepEnd): void {
+    Object.assign(status, { state: 'ended', endedAt: new Date().toISOString(), ...defined({ outcome, cause, exitCode, message }) });
+    this.news++;
+  }
+
+  /** Says what the job waits for, and until when (ms since the epoch). */
+  waitFor(waitsFor: string | undefined, untilMs?: number): void {
+    this.#waits = defined({ waitsFor, waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString() });
+    detail(this.spec, this.status());
+  }
+
+  facts(): JobFacts {
+    const { cancel, outOfGrace, spec } = this;
+    const after = (fromMs: number | undefined, ms: number): number | undefined => (fromMs === undefined ? undefined : fromMs + ms);
+    return {
+      steps: this.steps.map(({ spec: { stage, name, bestEffort, optionalOnSuccess }, status: { state, outcome, cause }, stopAsked }) => ({ stage, name, bestEffort, optionalOnSuccess, state, ...defined({ outcome, cause, stopAsked }) })),
+      nowMs: Date.now(),
+      endsAtMs: this.#startedAtMs + spec.maxAgeMs,
+      outOfGrace,
+      ...defined({ cancel, timeoutAtMs: after(this.#firstPodAtMs, spec.timeoutMs), graceEndsAtMs: after(this.#interruptedAtMs, spec.gracePeriodMs) }),
+    };
+  }
+
+  status(): JobStatus {
+    const { cancel, log, spec } = this;
+    const steps = this.steps.map(({ status }) => status);
+    const stage = steps.find(({ state }) => state === 'running' || state === 'waiting')?.stage;
+    return { name: spec.name, steps, log, ...this.#waits, ...defined({ stage, cancel: cancel && { mode: cancel.mode, reason: cancel.reason } }) };
+  }
+}
