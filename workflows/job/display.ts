@@ -1,6 +1,7 @@
 /** How people see a job: search attributes for lists and filters, details for the one who looks. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type JobStage, type JobStatus } from '../../core/contract/index.ts';
+import { markdownText } from '../../core/domain/shownText.ts';
 import type { JobSpec } from '../../core/input/job.ts';
 import type { JobVerdict } from './plan.ts';
 
@@ -26,6 +27,6 @@ export function detail({ scope, warnings }: JobSpec, { name, steps, waitsFor, wa
     ...(cancel === undefined ? [] : [`Cancel: ${cancel.mode} ${cancel.reason}`]),
     ...warnings.map((warning) => `Warning: ${warning}`),
   ];
-  const rows = steps.map((step) => [step.stage, step.name, [step.outcome ?? step.state, step.cause].filter(Boolean).join('/'), step.pod ?? '', step.message ?? ''].map((cell) => cell.replaceAll('|', '\\|')));
-  setCurrentDetails([`**${name}**`, '', '| Stage | Step | State | Pod | |', '|---|---|---|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`), '', ...notes.map((note) => `- ${note}`)].join('\n'));
+  const rows = steps.map((step) => [step.stage, step.name, [step.outcome ?? step.state, step.cause].filter(Boolean).join('/'), step.pod ?? '', step.message ?? ''].map(markdownText));
+  setCurrentDetails([`**${markdownText(name)}**`, '', '| Stage | Step | State | Pod | |', '|---|---|---|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`), '', ...notes.map((note) => `- ${markdownText(note)}`)].join('\n'));
 }

@@ -1,12 +1,12 @@
 /** Starts a job from a file. */
 import { JOB_WORKFLOW, SEARCH_ATTRIBUTES, type JobInput } from '../../../core/contract/index.ts';
 import { parseJobInput, type JobSpec } from '../../../core/input/job.ts';
+import { markdownText, shorten } from '../../../core/domain/shownText.ts';
 import { readableName } from '../runner/readableName.ts';
 import { fieldText, readInputFile, shownPath } from '../runner/runnerFlags.ts';
 import type { StartedRunner } from '../runner/startRunner.ts';
 import { CliError } from '../terminal/exit.ts';
 import type { Session } from '../temporal/session.ts';
-import { clean, shorten } from '../terminal/text.ts';
 import { jobError } from './jobClient.ts';
 
 /** Temporal's bound is 200 bytes; what is in here is mostly ASCII. */
@@ -41,7 +41,7 @@ export async function startJob(session: Session, { workflowId, input, spec }: Jo
         args: [input],
         workflowIdConflictPolicy: 'FAIL',
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-        staticSummary: shorten(clean(`job ${name}: ${steps.map((step) => step.name).join(', ')}`), SUMMARY),
+        staticSummary: shorten(markdownText(`job ${name}: ${steps.map((step) => step.name).join(', ')}`), SUMMARY),
         typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.name, value: name }, ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }])],
         priority: { fairnessKey: (scope?.name ?? name).slice(0, 64) },
       }),
