@@ -31,12 +31,13 @@ export class Stage {
   readonly #options: StageOptions;
   readonly #connection: Connection;
   readonly #port: number;
+  readonly #webhookPort: number;
   readonly #webhookSecret: string;
   readonly #githubUrl: string;
   #worker: ChildProcess | undefined;
   #workers = 0;
 
-  private constructor(options: StageOptions, parts: { connection: Connection; simulator: Simulator; port: number; webhookSecret: string; githubUrl: string }) {
+  private constructor(options: StageOptions, parts: { connection: Connection; simulator: Simulator; port: number; webhookPort: number; webhookSecret: string; githubUrl: string }) {
     this.#options = options;
     this.target = options.target;
     this.taskQueue = options.taskQueue;
@@ -44,12 +45,14 @@ export class Stage {
     this.client = new Client({ connection: parts.connection });
     this.simulator = parts.simulator;
     this.#port = parts.port;
+    this.#webhookPort = parts.webhookPort;
     this.#webhookSecret = parts.webhookSecret;
     this.#githubUrl = parts.githubUrl;
   }
 
   static async set(options: StageOptions): Promise<Stage> {
     const port = await freePort();
+    const webhookPort = await freePort();
     const simulatorPort = await freePort();
     const webhookSecret = randomBytes(20).toString('hex');
     const { listen, host } = options.target.simulator;
@@ -59,10 +62,10 @@ export class Stage {
       port: simulatorPort,
       publicUrl: githubUrl,
       tokens: [{ token: TOKEN, name: 'demo' }],
-      webhook: { url: `http://127.0.0.1:${port}/webhooks/github`, secret: webhookSecret },
+      webhook: { url: `http://127.0.0.1:${webhookPort}/webhooks/github`, secret: webhookSecret },
     });
     const connection = await Connection.connect({ address: options.temporalAddress });
-    return new Stage(options, { connection, simulator, port, webhookSecret, githubUrl });
+    return new Stage(options, { connection, simulator, port, webhookPort, webhookSecret, githubUrl });
   }
 
   /** Number of workers started so far. */
@@ -88,6 +91,7 @@ export class Stage {
         HOLDFAST_GITHUB_URL: this.#githubUrl,
         HOLDFAST_GITHUB_TOKEN: TOKEN,
         HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${this.#port}`,
+        HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${this.#webhookPort}`,
         HOLDFAST_WEBHOOK_SECRET: this.#webhookSecret,
         HOLDFAST_SHUTDOWN_GRACE: '5s',
         HOLDFAST_SHUTDOWN_FORCE: '10s',

@@ -37,9 +37,9 @@ export function runningSets(taskQueue: string): string {
   return `WorkflowType = ${quoted(RUNNER_SET_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoted(taskQueue)}`;
 }
 
-/** The runners of one task queue that have, or had, this name at the CI server. */
-export function runnersNamed(taskQueue: string, name: string): string {
-  return `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND TaskQueue = ${quoted(taskQueue)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`;
+/** The runners of one task queue that have, or had, one of these names at the CI server. */
+export function runnersNamed(taskQueue: string, names: readonly string[]): string {
+  return `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND TaskQueue = ${quoted(taskQueue)} AND ${SEARCH_ATTRIBUTES.name.name} IN (${names.map(quoted).join(', ')})`;
 }
 
 /** The sweeps of one task queue that gave a report. */

@@ -50,11 +50,15 @@ interface ScopeInput {
   enterprise?: string;
 }
 
+/** No name of a field, a label or a resource is longer; in characters. */
+const LONGEST_NAME = 253;
+const nameOf = (key: PropertyKey): string => (String(key).length > LONGEST_NAME ? `${String(key).slice(0, LONGEST_NAME)}…` : String(key));
+
 /** What zod found, as field and message. */
 export function toErrors(issue: z.core.$ZodIssue): InputError[] {
-  const path = issue.path.join('.');
+  const path = issue.path.map(nameOf).join('.');
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ field: path ? `${path}.${key}` : key, message: 'is not a known field; check the spelling' }));
+    return issue.keys.map((key) => ({ field: path ? `${path}.${nameOf(key)}` : nameOf(key), message: 'is not a known field; check the spelling' }));
   }
   if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ field: path, message: inner.message }));
   return [{ field: path || 'input', message: issue.message }];

@@ -37,7 +37,8 @@ COPY --from=build /app/dist dist
 RUN ln -s /app/dist/worker/cli/main.js /usr/local/bin/holdfast && chmod +x dist/worker/cli/main.js
 # `node`. By its number Kubernetes sees that it is not root.
 USER 1000
-EXPOSE 8080
+# Health and metrics; deliveries of GitHub's webhook.
+EXPOSE 8080 8081
 # Long enough for HOLDFAST_SHUTDOWN_FORCE (50s): run it with a stop timeout of 60 s.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "-e", "fetch('http://127.0.0.1:8080/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

@@ -49,7 +49,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     const keyFile = join(env['HOLDFAST_STATE_DIR'] ?? '', 'key.pem');
     await writeFile(keyFile, keys.privateKey);
     env['HOLDFAST_CREDENTIALS'] = JSON.stringify({ default: { type: 'app', appId: 12, installationId: 34, privateKeyFile: keyFile, apiUrl: github.url } });
-    const startReceiver = (): WorkerProcess => startWorkerProcess({ ...env, HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${port}` });
+    const startReceiver = (): WorkerProcess => startWorkerProcess({ ...env, HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}` });
 
     const input: RunnerSetInput = {
       name,
@@ -81,7 +81,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     receiver.kill('SIGKILL');
     await receiver.ended;
     ids.push(...queue(JOBS / 2));
-    startReceiver();
+    const successor = startReceiver();
     await until('every job to be done', () => done() === JOBS, seen, 120_000);
     github.world.webhooks.releaseHeldBack();
     await until('the set to be at rest', async () => {
@@ -97,7 +97,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     for (const line of [`holdfast_set_completed_jobs_total{set="${name}",scope="acme"} ${JOBS}`, `holdfast_set_registered_runners{set="${name}",scope="acme"} 0`, `holdfast_set_max_runners{set="${name}",scope="acme"} 4`]) {
       await until(line, async () => (await (await fetch(`${url}/metrics`)).text()).includes(line), () => metrics);
     }
-    const received = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const received = await (await fetch(`${await successor.started()}/metrics`)).text();
     expect(received).toMatch(new RegExp(`holdfast_job_startup_duration_seconds_count\\{set="${name}"\\} [1-9]`));
     expect(received).toMatch(/holdfast_webhook_deliveries_total\{outcome="accepted"\} [1-9]/);
     await set.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });

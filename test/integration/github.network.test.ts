@@ -61,6 +61,12 @@ test('nobody listens', async () => {
   expect(observed).toEqual([expect.objectContaining({ status: undefined })]);
 });
 
+test('a long answer that nobody reads holds nothing up in the end', async () => {
+  github.on(`GET ${RUNNER}`, { status: 407, body: { message: 'x'.repeat(1_000_000) } });
+  expect(await ciServerError(serverWith().find(SCOPE, { id: 5, name: 'r' }))).toMatchObject({ kind: 'unavailable' });
+  for (const close of closing.splice(0)) await close();
+});
+
 test('a request under way that is aborted ends at once, with the signal\'s reason', async () => {
   const arrived = Promise.withResolvers<void>();
   github.on(`GET ${RUNNER}`, () => {

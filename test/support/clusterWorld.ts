@@ -80,6 +80,7 @@ export class ClusterWorld {
       HOLDFAST_CREDENTIALS: JSON.stringify(Object.fromEntries(Object.keys(tokens).map((name) => [name, { type: 'pat', tokenEnv: tokenEnv(name), apiUrl }]))),
       ...Object.fromEntries(Object.entries(tokens).map(([name, token]) => [tokenEnv(name), token])),
       HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+      HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
       HOLDFAST_SHUTDOWN_GRACE: '2s',
       HOLDFAST_SHUTDOWN_FORCE: '5s',
       HOLDFAST_LOG_LEVEL: 'debug',
@@ -111,10 +112,10 @@ export class ClusterWorld {
 
   /** Starts one more worker and waits until it is ready; job events go to it from now on. */
   async startWorker(settings: Readonly<Record<string, string>> = {}): Promise<WorkerProcess> {
-    const worker = startWorkerProcess({ ...this.settings, ...settings }, this.#options.program);
+    const worker = startWorkerProcess({ ...this.settings, ...settings }, this.#options.program === undefined ? undefined : [this.#options.program]);
     this.workers.push(worker);
-    const url = await worker.started();
-    if (this.#options.webhook !== false) this.simulator.setWebhook({ url: `${url}/webhooks/github`, secret: this.#webhookSecret });
+    await worker.started();
+    if (this.#options.webhook !== false) this.simulator.setWebhook({ url: worker.webhook().href, secret: this.#webhookSecret });
     return worker;
   }
 

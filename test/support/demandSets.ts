@@ -78,8 +78,8 @@ export async function startToldRunner(client: Client, { taskQueue, name, set }: 
   };
 }
 
-/** When everything happened that {@link queued} and {@link run} tell of. */
-export const AT = '2026-03-01T11:00:00Z';
+/** When everything happened that {@link queued} and {@link run} tell of: just now, to the second, as GitHub tells it. */
+export const AT = new Date(Math.floor(Date.now() / 1_000) * 1_000).toISOString();
 
 /** Body of a delivery: a job was queued. */
 export const queued = (id: number, labels: string[], repository = 'acme/app'): object => ({

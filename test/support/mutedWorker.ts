@@ -13,7 +13,7 @@ import { createPorts } from '../../worker/createPorts.ts';
 import { installTemporalRuntime } from '../../worker/temporalRuntime.ts';
 
 const config = loadConfig();
-if (config.webhookSecrets !== undefined) throw new Error('this worker takes no job events');
+if (config.webhook !== undefined) throw new Error('this worker takes no job events');
 const logger = createLogger(config.log);
 const metrics = createMetrics();
 const temporalMetrics = await installTemporalRuntime(logger);

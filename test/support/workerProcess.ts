@@ -18,6 +18,8 @@ export interface WorkerProcess {
   readonly errors: readonly string[];
   /** Its HTTP address, once it has started. */
   started(): Promise<string>;
+  /** Where it takes deliveries, once it has started. */
+  webhook(): URL;
   kill(signal: NodeJS.Signals): void;
   /** Exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
@@ -32,6 +34,7 @@ export async function processSettings(more: Record<string, string> = {}): Promis
     HOLDFAST_ANY_COMMAND: 'true',
     HOLDFAST_STATE_DIR: stateDir,
     HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+    HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
     HOLDFAST_CONNECT_TIMEOUT: '10s',
     ...more,
   };
@@ -39,11 +42,11 @@ export async function processSettings(more: Record<string, string> = {}): Promis
 
 /**
  * @param settings - all of its HOLDFAST_* and TEMPORAL_* variables
- * @param program - another program than worker/main.ts, which logs as it does
+ * @param program - another one than worker/main.ts, which logs as it does, and its arguments
  */
-export function startWorkerProcess(settings: Readonly<Record<string, string>>, program = MAIN): WorkerProcess {
+export function startWorkerProcess(settings: Readonly<Record<string, string>>, program: readonly string[] = [MAIN]): WorkerProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(HOLDFAST|TEMPORAL)_|^NODE_OPTIONS$/.test(name)));
-  const child = spawn(process.execPath, [program], { env: { ...inherited, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, program, { env: { ...inherited, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   const log: WorkerProcess['log'][number][] = [];
   const errors: string[] = [];
@@ -54,6 +57,7 @@ export function startWorkerProcess(settings: Readonly<Record<string, string>>, p
     running.delete(child);
     return (code ?? signal) as number | NodeJS.Signals;
   });
+  const startedLine = (): WorkerProcess['log'][number] | undefined => log.find(({ msg }) => /^(worker|webhook) started$/.test(msg));
   let over = false;
   void ended.then(() => (over = true));
   return {
@@ -62,10 +66,10 @@ export function startWorkerProcess(settings: Readonly<Record<string, string>>, p
     errors,
     ended,
     kill: (signal) => void child.kill(signal),
+    webhook: () => new URL('/webhooks/github', String(startedLine()?.['webhook'])),
     async started() {
-      const line = (): WorkerProcess['log'][number] | undefined => log.find(({ msg }) => msg === 'worker started');
-      await until('the worker to start', () => over || line() !== undefined, () => errors.join('\n'));
-      const address = line()?.['http'];
+      await until('the worker to start', () => over || startedLine() !== undefined, () => errors.join('\n'));
+      const address = startedLine()?.['http'];
       if (typeof address !== 'string') throw new Error(`the worker ended: ${errors.join('\n')}`);
       await until('the worker to be ready', async () => (await fetch(`${address}/readyz`)).status === 200, () => JSON.stringify(log));
       return address;

@@ -25,6 +25,13 @@ describe('the figures of the benchmarks', () => {
     ['events', ['events', 'perSecond', 'runs', 'longestHistory', 'carriedKiB', 'earlyRssMiB', 'lateRssMiB']],
     ['recovery', ['runners', 'seconds']],
     [
+      'webhook',
+      [
+        ...['deliveries', 'refused', 'p50Ms', 'p95Ms', 'rssMiB'].map((key) => `attack.${key}`),
+        ...['offeredPerSecond', 'acceptedPerSecond', 'comeAgain', 'otherwise', 'lost', 'p95Ms', 'rssMiB'].map((key) => `flood.${key}`),
+      ],
+    ],
+    [
       'supervisor',
       [
         'runs',

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
@@ -14,6 +14,7 @@ import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerCo
 import { loadConfig } from '../../worker/settings/config.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { settings } from '../../worker/settings/settings.ts';
+import { loadWebhookConfig, webhookSettings } from '../../worker/settings/webhookConfig.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
@@ -87,6 +88,69 @@ describe('docker-compose.yml', () => {
     for (const name of names) expect(name in settings.shape || ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'].includes(name) ? name : `unknown: ${name}`).toBe(name);
     const { shutdownForceMs } = loadConfig({ HOLDFAST_GITHUB_TOKEN: 'x' });
     expect(parseDuration(worker?.stop_grace_period ?? '')).toBeGreaterThan(shutdownForceMs);
+  });
+});
+
+describe('deploy/webhook.yaml', () => {
+  interface Container {
+    command: string[];
+    env: { name: string }[];
+    ports: { name: string; containerPort: number }[];
+    livenessProbe: object;
+    readinessProbe: object;
+    securityContext: object;
+  }
+  interface Manifest {
+    kind: string;
+    metadata: { namespace: string };
+    spec: {
+      replicas: number;
+      selector: Readonly<Record<string, unknown>>;
+      template: { metadata: { labels: object }; spec: { automountServiceAccountToken: boolean; serviceAccountName?: string; securityContext: object; containers: [Container]; volumes: object[] } };
+      ports: { targetPort: string }[];
+      podSelector: object;
+      policyTypes: string[];
+      ingress: { ports: { port: string | number }[]; from?: object[] }[];
+      egress: { ports: { port: number }[] }[];
+    };
+  }
+  const manifests = parseAllDocuments(read('deploy/webhook.yaml')).map((document) => document.toJS() as Manifest);
+  const [deployment, service, policy] = manifests.map(({ spec }) => spec) as [Manifest['spec'], Manifest['spec'], Manifest['spec']];
+  const { spec: pod, metadata } = deployment.template;
+  const [container] = pod.containers;
+
+  test('two processes, a Service and a NetworkPolicy, all of one namespace and for the same pods', () => {
+    expect(manifests.map(({ kind }) => kind)).toEqual(['Deployment', 'Service', 'NetworkPolicy']);
+    expect(new Set(manifests.map(({ metadata: { namespace } }) => namespace))).toEqual(new Set(['holdfast']));
+    expect(deployment.replicas).toBe(2);
+    for (const selector of [deployment.selector, { matchLabels: service.selector }, policy.podSelector]) expect(selector).toEqual({ matchLabels: metadata.labels });
+  });
+
+  test('has no credential, neither of the cluster nor of a CI server', () => {
+    expect([pod.automountServiceAccountToken, pod.serviceAccountName]).toEqual([false, undefined]);
+    expect(pod.volumes).toEqual([{ name: 'webhook', secret: { secretName: 'holdfast-webhook' } }]);
+    expect(container.command).toEqual(['holdfast', 'webhook']);
+    const allowed = [...Object.keys(webhookSettings.shape), 'TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'];
+    expect(container.env.map(({ name }) => name).filter((name) => !allowed.includes(name))).toEqual([]);
+  });
+
+  test('passes Pod Security "restricted", on a root that nobody writes to', () => {
+    expect(pod.securityContext).toEqual({ runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(container.securityContext).toEqual({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+  });
+
+  test('its ports are those of the defaults; probes ask for the health, and the Service leads to the deliveries alone', () => {
+    const { http, webhook } = loadWebhookConfig({ HOLDFAST_WEBHOOK_SECRET: 's' });
+    expect(container.ports).toEqual([{ name: 'health', containerPort: http.port }, { name: 'deliveries', containerPort: webhook.port }]);
+    expect([container.livenessProbe, container.readinessProbe]).toEqual(['/livez', '/readyz'].map((path) => ({ httpGet: { path, port: 'health' } })));
+    expect(service.ports).toMatchObject([{ targetPort: 'deliveries' }]);
+  });
+
+  test('lets deliveries in from anywhere, no runner to its metrics, and itself out to names and Temporal alone', () => {
+    const noRunner = { namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['holdfast-runners'] }] } };
+    expect(policy.policyTypes).toEqual(['Ingress', 'Egress']);
+    expect(policy.ingress).toEqual([{ ports: [{ port: 'deliveries' }] }, { ports: [{ port: 'health' }], from: [noRunner] }]);
+    expect(policy.egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 7233]);
   });
 });
 

@@ -4,12 +4,14 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { mustBeClear } from '../../tools/fuzz/clearMessage.ts';
 import { fuzz, type TargetReport } from '../../tools/fuzz/fuzz.ts';
+import { fuzzInThread } from '../../tools/fuzz/fuzzInThread.ts';
 import { target } from '../../tools/fuzz/target.ts';
-import type { Watch } from '../../tools/fuzz/watchdog.ts';
 import { TARGETS } from '../../tools/fuzz/targets/index.ts';
 
 const MAIN = fileURLToPath(new URL('../../tools/fuzz/main.ts', import.meta.url));
-const unwatched: Watch = { begin: () => undefined, end: () => undefined, close: async () => undefined };
+
+/** A run that must leave nothing out plays more of them. */
+const CASES = process.env['HOLDFAST_REQUIRE'] === 'all' ? 2_000 : 300;
 
 /** In a process of its own, as by hand: what nobody handles is that process's alone. */
 function run(args: readonly string[]): Promise<{ status: number | string; stdout: string; stderr: string }> {
@@ -20,17 +22,17 @@ function run(args: readonly string[]): Promise<{ status: number | string; stdout
 
 describe('what comes from outside', () => {
   // The same cases each time: what a new seed finds is for a run of its own, not for somebody else's change.
-  test('300 broken inputs for each target', async () => {
-    const { status, stdout, stderr } = await run(['--cases', '300', '--seed', '1', '--json']);
+  test(`${CASES} broken inputs for each target`, async () => {
+    const { status, stdout, stderr } = await run(['--cases', String(CASES), '--seed', '1', '--json']);
     expect(status === 0 ? '' : stderr).toBe('');
-    expect(JSON.parse(stdout)).toEqual(TARGETS.map(({ name }) => expect.objectContaining({ target: name, seed: 1, cases: 300 }) as unknown));
+    expect(JSON.parse(stdout)).toEqual(TARGETS.map(({ name }) => expect.objectContaining({ target: name, seed: 1, cases: CASES }) as unknown));
   }, 600_000);
 });
 
 describe('the fuzzer finds', () => {
   const numbers = fc.array(fc.nat({ max: 1_000 }), { maxLength: 20 });
   const find = async (does: (input: number[]) => void | Promise<void>): Promise<TargetReport> =>
-    await fuzz(target('made-up', '', () => ({ inputs: numbers, run: does })), { cases: 500, seed: 7, watch: unwatched });
+    await fuzz(target('made-up', '', () => ({ inputs: numbers, run: does })), { cases: 500, seed: 7 });
 
   test('nothing where there is nothing', async () => {
     expect(await find(() => undefined)).toMatchObject({ cases: 500, seed: 7 });
@@ -43,7 +45,7 @@ describe('the fuzzer finds', () => {
     };
     const { finding } = await find(crash);
     expect(finding).toMatchObject({ input: '[500]', error: expect.stringMatching(/TypeError: broken/) as unknown });
-    const again = await fuzz(target('made-up', '', () => ({ inputs: numbers, run: crash })), { cases: 500, seed: 7, path: finding?.path ?? '', watch: unwatched });
+    const again = await fuzz(target('made-up', '', () => ({ inputs: numbers, run: crash })), { cases: 500, seed: 7, path: finding?.path ?? '' });
     expect(again.finding).toMatchObject({ input: '[500]' });
   });
 
@@ -60,6 +62,16 @@ describe('the fuzzer finds', () => {
     });
     expect(finding?.error).toMatch(/took 1\d\d\d ms of CPU/);
   });
+
+  test('a case that never ends, or ends its thread: it is named with its input, and no other is tried', async () => {
+    const targets = new URL('../support/brokenTargets.ts', import.meta.url);
+    const found = async (name: string): Promise<TargetReport> => await fuzzInThread({ name }, { targets, cases: 500, seed: 7 });
+    const [endless, ending] = [await found('endless'), await found('ending')];
+    expect(endless).toMatchObject({ target: 'endless', seed: 7, finding: { input: expect.stringMatching(/[5-9]\d\d/) as unknown, error: 'did not end within 5000 ms of CPU' } });
+    expect(ending.finding).toEqual({ ...endless.finding, error: 'ended the thread, with status 7' });
+    expect(endless.cases).toBe(Number(endless.finding?.path) + 1);
+    await expect(found('closed')).rejects.toThrow('no port is free');
+  }, 120_000);
 
   test.each([
     ['', /without a message/],

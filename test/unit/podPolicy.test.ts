@@ -93,9 +93,17 @@ test.each([
   expect(faults.map((fault) => fault.split(' is not')[0])).toEqual(expected);
 });
 
-test('a name that is no text is nobody\'s', () => {
-  const spec = podOf({ volumes: [{ name: 'a', persistentVolumeClaim: { claimName: {} as string } }] });
-  expect(policyFaults({ spec, name: POD, namespace: 'ci', claims: [] }, podPolicySchema.parse({ claims: ['*'] }), own)).toEqual([expect.stringMatching(/^pod: .* a name that is no text$/)]);
+test.each<[string, Parameters<typeof podOf>[0]]>([
+  ['claim', { volumes: [{ name: 'a', persistentVolumeClaim: { claimName: {} as string } }] }],
+  ['path of the node', { volumes: [{ name: 'a', hostPath: { path: {} as string } }] }],
+  ['procMount', { container: { securityContext: { procMount: {} as string } } }],
+])('a %s that is no text is nobody\'s', (_what, parts) => {
+  expect(policyFaults({ spec: podOf(parts), name: POD, namespace: 'ci', claims: [] }, podPolicySchema.parse({ claims: ['*'] }), own)).toEqual([expect.stringMatching(/^pod: .* a name that is no text$/)]);
+});
+
+test('a name without an end is not repeated whole', () => {
+  const faults = policyFaults({ spec: podOf({ volumes: [{ name: 'a', secret: { secretName: 'x'.repeat(5_000) } }] }), name: POD, namespace: 'ci', claims: [] }, podPolicySchema.parse({}), own);
+  expect(faults).toContainEqual(expect.stringMatching(/^volumes\[\d\]\.secret: the Secret "x{400,500} … is not allowed by "secrets"/));
 });
 
 test('a policy that is wrong names the field and what to write', () => {

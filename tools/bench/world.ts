@@ -104,6 +104,7 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
       HOLDFAST_GITHUB_TOKEN: 'ghp_simulator',
       HOLDFAST_WEBHOOK_SECRET: WEBHOOK_SECRET,
       HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+      HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
     };
     const pids = new Map([['simulator', simulator.pid], ['kwokAgent', agent.pid], ['benchmark', process.pid]]); // prettier-ignore
     for (const [name, { pid }] of Object.entries((await status({ stateDir })).components)) if (pid !== undefined) pids.set(name, pid);

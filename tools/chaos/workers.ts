@@ -13,6 +13,7 @@ const RESTART_AFTER_MS = 1_000;
 
 interface Slot {
   readonly number: number;
+  /** Where it takes deliveries. */
   readonly url: string;
   readonly clockFile: string;
   readonly settings: Readonly<Record<string, string>>;
@@ -47,7 +48,7 @@ export class Workers {
       const port = await freePort();
       const clockFile = join(folder, `clock-${number}`);
       await writeFile(clockFile, '0');
-      slots.push({ number, url: `http://127.0.0.1:${port}`, clockFile, settings: { ...settings, HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${port}` }, ...(number % 2 === 1 ? { main } : {}), worker: undefined, down: false });
+      slots.push({ number, url: `http://127.0.0.1:${port}`, clockFile, settings: { ...settings, HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0', HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}` }, ...(number % 2 === 1 ? { main } : {}), worker: undefined, down: false });
     }
     const workers = new Workers(slots, folder, receiver);
     for (const slot of slots) workers.#spawn(slot);

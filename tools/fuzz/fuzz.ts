@@ -1,13 +1,11 @@
 import fc from 'fast-check';
 import type { FuzzTarget } from './target.ts';
-import type { Watch } from './watchdog.ts';
 
 export interface FuzzOptions {
   readonly cases: number;
   readonly seed: number;
   /** A case again, as a finding names it; its input is shown. */
   readonly path?: string;
-  readonly watch: Watch;
 }
 
 /** The smallest input that was found to do what must not happen. */
@@ -32,19 +30,37 @@ export interface TargetReport {
 /** CPU, not time: a busy machine is no finding. */
 const LONGEST_MS = 1_000;
 
-/** Runs the cases of one target; never throws for what a case does. */
-export async function fuzz({ name, open }: FuzzTarget, { cases, seed, path, watch }: FuzzOptions): Promise<TargetReport> {
+/** How long a finding is made smaller, by the clock: one that takes seconds has many seconds of smaller ones. */
+const LONGEST_SHRINKING_MS = 30_000;
+
+/**
+ * Runs the cases of one target; never throws for what a case does.
+ * @param begins - told which case of the seed is under way, from its making on; again for each smaller one that is made of it
+ */
+export async function fuzz({ name, open }: FuzzTarget, { cases, seed, path }: FuzzOptions, begins: (run: number) => void = () => undefined): Promise<TargetReport> {
   const opened = await open();
   const strays: unknown[] = [];
   const stray = (reason: unknown): void => void strays.push(reason);
   process.on('unhandledRejection', stray);
   process.on('uncaughtException', stray);
   const startedAt = performance.now();
+  /** The case under way. */
   let run = 0;
   let slowestMs = 0;
+  let shrinksUntil: number | undefined;
   const property = fc.asyncProperty(opened.inputs, async (input) => {
-    watch.begin(name, seed, path ?? String(run));
-    run++;
+    if (shrinksUntil !== undefined && performance.now() > shrinksUntil) return;
+    try {
+      await judge(input);
+      if (shrinksUntil === undefined) run++;
+    } catch (error) {
+      shrinksUntil ??= performance.now() + LONGEST_SHRINKING_MS;
+      throw error;
+    } finally {
+      begins(run);
+    }
+  });
+  const judge = async (input: unknown): Promise<void> => {
     if (path !== undefined) process.stderr.write(`${name}, seed ${seed}, path ${path}: ${shown(input)}\n`);
     const before = cpuMs();
     const pending = opened.run(input);
@@ -57,13 +73,13 @@ export async function fuzz({ name, open }: FuzzTarget, { cases, seed, path, watc
     slowestMs = Math.max(slowestMs, tookMs);
     if (tookMs > LONGEST_MS) throw new Error(`took ${Math.round(tookMs)} ms of CPU`);
     if (strays.length > 0) throw new Error('an error that nobody handled', { cause: strays.splice(0)[0] });
-  });
+  };
   try {
-    const result = await fc.check(property, { seed, numRuns: cases, ...(path === undefined ? {} : { path }) });
+    begins(run);
+    const result = await fc.check(property, { seed, ...(path === undefined ? { numRuns: cases } : { numRuns: 1, path }) });
     const finding = result.failed ? { path: result.counterexamplePath ?? '', input: shown(result.counterexample?.[0]), error: described(result.errorInstance) } : undefined;
-    return { target: name, seed, cases: run, seconds: (performance.now() - startedAt) / 1_000, slowestMs, ...(finding && { finding }) };
+    return { target: name, seed, cases: result.failed ? run + 1 : run, seconds: (performance.now() - startedAt) / 1_000, slowestMs, ...(finding && { finding }) };
   } finally {
-    watch.end();
     process.off('unhandledRejection', stray);
     process.off('uncaughtException', stray);
     await opened.close?.();
@@ -76,7 +92,7 @@ function cpuMs(): number {
 }
 
 /** As it can be pasted into a test, but for what is endless. */
-function shown(input: unknown): string {
+export function shown(input: unknown): string {
   const text = fc.stringify(input);
   return text.length > 3_000 ? `${text.slice(0, 3_000)}… (${text.length} characters)` : text;
 }

@@ -1,9 +1,9 @@
 /** `npm run fuzz` */
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { fuzz, type TargetReport } from './fuzz.ts';
+import type { TargetReport } from './fuzz.ts';
+import { fuzzInThread } from './fuzzInThread.ts';
 import { TARGETS } from './targets/index.ts';
-import { startWatchdog } from './watchdog.ts';
 
 interface Flags {
   readonly cases: number;
@@ -29,14 +29,12 @@ async function run({ cases, target, seed = randomInt(1, 2 ** 31), path, json }: 
   // With --json standard output is for programs.
   const tell = json ? console.error : console.log;
   tell(`seed ${seed}`);
-  const watch = startWatchdog();
   const reports: TargetReport[] = [];
   for (const each of TARGETS.filter(({ name }) => target === undefined || name === target)) {
-    const report = await fuzz(each, { cases, seed, watch, ...(path === undefined ? {} : { path }) });
+    const report = await fuzzInThread(each, { targets: new URL('targets/index.ts', import.meta.url), cases, seed, ...(path === undefined ? {} : { path }) });
     tell(line(report));
     reports.push(report);
   }
-  await watch.close();
   if (json) console.log(JSON.stringify(reports));
   if (reports.some(({ finding }) => finding !== undefined)) process.exitCode = 3;
 }
@@ -56,7 +54,7 @@ ${TARGETS.map(({ name, summary }) => `  ${name.padEnd(12)} ${summary}`).join('\n
 
 Docs: docs/testing.md
 
-Exit status: 0 nothing found; 1 the run itself failed; 3 something was found; killed: a case hangs, and the last line says which.`,
+Exit status: 0 nothing found; 1 the run itself failed; 3 something was found.`,
   )
   .action(run);
 

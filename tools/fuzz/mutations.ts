@@ -6,6 +6,9 @@ const DEEP = 300;
 /** Deep enough for a recursion without a bound to fail. */
 const DEEPEST = 5_000;
 
+/** Values of one document: repeated and repeated again, it would fill the memory. */
+const LARGEST = 20_000;
+
 const nested = (depth: number): unknown => {
   let value: unknown = 'deep';
   for (let level = 0; level < depth; level++) value = level % 2 === 0 ? [value] : { a: value };
@@ -47,7 +50,8 @@ const edit: Arbitrary<Edit> = fc.oneof(
 export function mutatedJson(examples: readonly unknown[]): Arbitrary<unknown> {
   return fc.record({ example: fc.constantFrom(...examples), edits: fc.array(fc.tuple(fc.nat(), edit), { maxLength: 5 }) }).map(({ example, edits }) => {
     const root = { '': structuredClone(example) };
-    for (const [at, change] of edits) apply(root, at, change);
+    // Copied: one edit may change what another one has put in, and the next case is to have it as it was.
+    for (const [at, change] of edits) apply(root, at, structuredClone(change));
     return root[''];
   });
 }
@@ -91,17 +95,29 @@ function apply(root: Container, at: number, change: Edit): void {
       delete owner[key];
       return set(owner, change.key, present);
     case 'add':
-      if (typeof present === 'object' && present !== null) set(present as Container, change.key, change.by);
+      // A list's own "constructor" is nothing that JSON can say, and fails here.
+      if (typeof present === 'object' && present !== null && !Array.isArray(present)) set(present as Container, change.key, change.by);
       return;
-    case 'repeat':
-      if (Array.isArray(present) && present.length > 0) set(owner, key, Array.from({ length: change.times }, (_none, index) => present[index % present.length] as unknown));
-      else if (typeof present === 'string') set(owner, key, present.repeat(Math.min(change.times, 30)));
+    case 'repeat': {
+      const times = Math.max(1, Math.min(change.times, Math.floor((LARGEST - weight(root)) / weight(present))));
+      if (Array.isArray(present) && present.length > 0) set(owner, key, Array.from({ length: times }, (_none, index) => structuredClone(present[index % present.length] as unknown)));
+      else if (typeof present === 'string') set(owner, key, present.repeat(Math.min(times, 30)));
       return;
+    }
     case 'copyFrom': {
       const other = all[change.other % all.length];
-      if (other !== undefined) set(owner, key, structuredClone(other.owner[other.key]));
+      if (other !== undefined && weight(root) < LARGEST) set(owner, key, structuredClone(other.owner[other.key]));
     }
   }
+}
+
+/** How many values JSON would write, each ten characters of a text being one more; no more than {@link LARGEST}. */
+function weight(value: unknown, upTo = LARGEST): number {
+  if (typeof value === 'string') return Math.min(upTo, 1 + value.length / 10);
+  if (typeof value !== 'object' || value === null) return 1;
+  let sum = 1;
+  for (const inner of Object.values(value)) if (sum < upTo) sum += weight(inner, upTo - sum);
+  return Math.min(upTo, sum);
 }
 
 /** Also the key that an assignment would take for the prototype. */

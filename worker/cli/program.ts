@@ -87,6 +87,12 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
     .addHelpText('after', '\nAll its settings are environment variables: docs/configuration.md lists them, "holdfast doctor" checks them.')
     .action(async () => exit(await (await import('../run.ts')).runWorkerProcess({ env: environment(program, terminal) })));
 
+  program
+    .command('webhook')
+    .description("receive GitHub's webhook in a process of its own, until SIGTERM or SIGINT; needs the webhook's secret and Temporal, no credential and no cluster")
+    .addHelpText('after', '\nA worker that has the secret receives as well: this is for a process that strangers may reach. Its settings: docs/configuration.md.')
+    .action(async () => exit(await (await import('../webhookProcess.ts')).runWebhookProcess({ env: environment(program, terminal) })));
+
   addRunnerCommands(program, { terminal, output, exit });
   addSetCommands(program, { terminal, output, exit });
   addSweepCommand(program, { terminal, output, exit }, () => environment(program, terminal));

@@ -2,16 +2,20 @@
  * Receives GitHub's `workflow_job` deliveries. Answers 2xx only after Temporal has accepted the event for all whom it concerns, and 503
  * otherwise, so that GitHub shows the delivery as failed and it can be delivered again. Keeps nothing: any number of replicas may receive.
  */
-import { verify } from '@octokit/webhooks-methods';
+import type { IncomingMessage } from 'node:http';
 import type { Client } from '@temporalio/client';
-import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { setWorkflowId } from '../../core/contract/index.ts';
 import { SparseLog } from '../sparseLog.ts';
+import { BodyBudget, BodyRefusedError } from './bodyBudget.ts';
 import type { CoveringSets } from './coveringSets.ts';
 import { DemandSignals } from './demandSignals.ts';
-import { findRunners, tellRunner } from './namedRunners.ts';
+import { NamedRunners, tellRunner } from './namedRunners.ts';
 import { OncePerKey } from './oncePerKey.ts';
+import { header, refusalOf, type Headers } from './refusal.ts';
+import { isSigned } from './signature.ts';
+import { ACCEPTED, BAD_SIGNATURE, BODY_LIMIT, NOT_OURS, NO_EVENT, NO_JSON, OVERLOADED, PONG, REPEATED, STALE, UNAVAILABLE, type Answer } from './webhookAnswers.ts';
 import { readDelivery, type JobNews } from './webhookDelivery.ts';
 
 export const WEBHOOK_PATH = '/webhooks/github';
@@ -31,102 +35,99 @@ export interface WebhookOptions {
   readonly onJob?: (set: string, news: JobNews) => void;
   /** How long Temporal may take, in ms. @default 8000 (GitHub gives up on a delivery after 10 s) */
   readonly deadlineMs?: number;
-  /** Deliveries under way at once; what is beyond is asked to come again, before its body is read. @default 1000 */
+  /** Deliveries on their way to Temporal at once; what is beyond is asked to come again. @default 1000 */
   readonly maxInFlight?: number;
+  /** Of all bodies that are being read, in bytes. @default 16777216 */
+  readonly bodyBudget?: number;
 }
 
-/** GitHub's own cap is 25 MB, but a job is some KB, and each of its steps 0.3 KB. */
-const BODY_LIMIT = 1024 * 1024;
 /** Deliveries. */
 const REMEMBERED = 10_000;
-const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
-
-interface Answer {
-  readonly outcome: string;
-  readonly status: number;
-  readonly message?: string;
-}
-const TOO_LARGE: Answer = { outcome: 'too_large', status: 413, message: `the body is over ${BODY_LIMIT / 1024} KiB, which no workflow_job event is: subscribe the webhook to workflow jobs only` };
-const OVERLOADED: Answer = { outcome: 'overloaded', status: 503, message: 'too many deliveries are under way: deliver it again later' };
-const BAD_SIGNATURE: Answer = { outcome: 'bad_signature', status: 401, message: 'the signature is wrong: set the same secret here and at GitHub' };
-const PONG: Answer = { outcome: 'ping', status: 200, message: 'pong' };
-const ACCEPTED: Answer = { outcome: 'accepted', status: 202, message: 'accepted' };
-const REPEATED: Answer = { outcome: 'repeated', status: 202, message: 'accepted before' };
-const NO_JSON: Answer = { outcome: 'malformed', status: 400, message: 'the body is not JSON: set the webhook\'s content type to application/json' };
-const NO_EVENT: Answer = { outcome: 'malformed', status: 400, message: 'this is not a workflow_job event as GitHub sends it' };
-const UNAVAILABLE: Answer = { outcome: 'temporal_unavailable', status: 503, message: 'Temporal does not accept the event now: deliver it again later' };
-/** No runner of ours runs the job, and no set covers it. */
-const NOT_OURS: Answer = { outcome: 'not_ours', status: 204 };
+/** Bodies that are being read, all together: two thousand deliveries of 8 KiB, as GitHub sends them. */
+const BODY_BUDGET = 16 * 1024 * 1024;
+/** When to come again after a 503, in seconds (RFC 9110, 10.2.3). */
+const RETRY_AFTER_S = 10;
 
 /** Adds the route to the server. */
 export async function registerWebhook(server: FastifyInstance, options: WebhookOptions): Promise<void> {
-  const { maxInFlight = 1_000 } = options;
   const receiver = new Receiver(options);
-  let inFlight = 0;
+  const bodies = new BodyBudget(options.bodyBudget ?? BODY_BUDGET);
   const finish = async (reply: FastifyReply, { outcome, status, message }: Answer): Promise<FastifyReply> => {
     options.onDelivery?.(outcome);
+    if (status === 503) reply.header('retry-after', RETRY_AFTER_S);
     return message === undefined ? await reply.code(status).send() : await reply.code(status).type('application/json').send({ message });
   };
   // In a scope of its own: here a body is the bytes that were signed, not what they mean.
   await server.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-    scope.addHook('onRequest', async (request, reply) => {
-      inFlight++;
-      reply.raw.once('close', () => inFlight--);
-      if (inFlight > maxInFlight) return await finish(reply, OVERLOADED);
-      // Told before a body is read that cannot be good.
-      if (!SIGNATURE.test(String(request.headers['x-hub-signature-256']))) return await finish(reply, receiver.badSignature(request.headers));
-      return undefined;
+    scope.addContentTypeParser('*', async (_request: FastifyRequest, payload: IncomingMessage) => await bodies.read(payload));
+    scope.addHook('onRequest', async ({ headers }, reply) => {
+      const refusal = refusalOf(headers);
+      return refusal === undefined ? undefined : await finish(reply, receiver.refused(refusal, headers));
     });
-    scope.setErrorHandler<FastifyError>(async (error, _request, reply) => {
-      if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return await finish(reply, TOO_LARGE);
-      throw error;
+    scope.setErrorHandler(async (error, { headers }, reply) => {
+      if (!(error instanceof BodyRefusedError)) throw error;
+      return await finish(reply.removeHeader('connection'), receiver.refused(error.answer, headers));
     });
-    scope.post(WEBHOOK_PATH, { bodyLimit: BODY_LIMIT }, async (request, reply) => await finish(reply, await receiver.receive(request.headers, request.body)));
+    scope.post(WEBHOOK_PATH, { bodyLimit: BODY_LIMIT }, async (request, reply) => {
+      const { headers, body } = request;
+      request.body = undefined; // what waits for Temporal need not keep it
+      return await finish(reply, await receiver.receive(headers, body));
+    });
   });
 }
-
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 class Receiver {
   readonly #options: WebhookOptions;
   readonly #signals: DemandSignals;
+  readonly #runners: NamedRunners;
   /**
    * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
    * another replica has passed on is not known here: the sets bear repetitions.
    */
   readonly #passed = new OncePerKey<Answer>(REMEMBERED, (answer) => answer === ACCEPTED);
   readonly #log = new SparseLog();
+  #inFlight = 0;
 
   constructor(options: WebhookOptions) {
     this.#options = options;
     this.#signals = new DemandSignals(options.client);
+    this.#runners = new NamedRunners(options.client, options.taskQueue);
   }
 
-  badSignature(headers: Headers): Answer {
-    this.#log.line('bad_signature', (leftOut) =>
-      this.#options.logger.warn({ delivery: header(headers, 'x-github-delivery'), leftOut }, 'webhook delivery with a wrong signature refused: is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?'),
-    );
-    return BAD_SIGNATURE;
+  /** Says in the log why a delivery is refused. */
+  refused(answer: Answer, headers: Headers): Answer {
+    const hint = answer === BAD_SIGNATURE ? '; is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?' : '';
+    this.#log.line(answer.outcome, (leftOut) => this.#options.logger.warn({ delivery: header(headers, 'x-github-delivery'), leftOut }, `webhook delivery refused: ${answer.message}${hint}`));
+    return answer;
   }
 
   async receive(headers: Headers, body: unknown): Promise<Answer> {
-    const text = Buffer.isBuffer(body) ? body.toString('utf8') : '';
-    const signature = header(headers, 'x-hub-signature-256');
-    if (!(await this.#isSigned(text, signature))) return this.badSignature(headers);
+    const read = this.#read(headers, body);
+    if ('outcome' in read) return read;
+    const { maxInFlight = 1_000 } = this.#options;
+    if (this.#inFlight >= maxInFlight) return this.refused(OVERLOADED, headers);
+    this.#inFlight++;
+    try {
+      // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
+      const delivery = header(headers, 'x-github-delivery');
+      const { result, repeated } = await this.#passed.do(`${delivery} ${header(headers, 'x-hub-signature-256')}`, async () => await this.#pass(read, delivery));
+      return repeated && result === ACCEPTED ? REPEATED : result;
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  #read(headers: Headers, body: unknown): JobNews | Answer {
+    if (!Buffer.isBuffer(body) || !this.#isSigned(body, header(headers, 'x-hub-signature-256'))) return this.refused(BAD_SIGNATURE, headers);
     const event = header(headers, 'x-github-event');
     if (event === 'ping') return PONG;
-    const json = parse(text);
-    if (json === undefined) return NO_JSON;
+    const json = parse(body.toString('utf8'));
+    if (json === undefined) return this.refused(NO_JSON, headers);
     const read = readDelivery(event, json, Date.now());
+    if (read.kind === 'job') return read.news;
     if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
-    if (read.kind === 'malformed') return NO_EVENT;
-    // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
-    const delivery = header(headers, 'x-github-delivery');
-    if (delivery === '') return await this.#pass(read.news, delivery);
-    const { result, repeated } = await this.#passed.do(`${delivery} ${signature}`, async () => await this.#pass(read.news, delivery));
-    return repeated && result === ACCEPTED ? REPEATED : result;
+    return this.refused(read.kind === 'stale' ? STALE : NO_EVENT, headers);
   }
 
   /** Never throws: that Temporal does not accept the event is an answer. */
@@ -158,7 +159,7 @@ class Receiver {
   async #tell(news: JobNews, signal: AbortSignal): Promise<{ told: boolean; runBy: string | undefined }> {
     const { runner } = news;
     const client = this.#options.client();
-    const found = runner === undefined ? [] : await findRunners(client, this.#options.taskQueue, runner.name);
+    const found = runner === undefined ? [] : await this.#runners.find(runner.name);
     const runBy = found.find(({ set }) => set !== undefined)?.set;
     const told = await Promise.all([
       this.#tellSets(news, found.flatMap(({ set }) => (set === undefined ? [] : [setWorkflowId(set)])), signal),
@@ -178,25 +179,16 @@ class Receiver {
     }
   }
 
-  /** Constant-time over the raw body, for each secret. */
-  async #isSigned(text: string, signature: string): Promise<boolean> {
-    if (text === '') return false;
-    let known: readonly string[];
+  #isSigned(body: Buffer, signature: string): boolean {
+    let secrets: readonly string[];
     try {
-      known = this.#options.secrets();
+      secrets = this.#options.secrets();
     } catch (error) {
       this.#log.line('no_secret', () => this.#options.logger.error({ err: error }, 'the webhook secret cannot be read: deliveries are refused until it can'));
       return false;
     }
-    const results = await Promise.all(known.map(async (secret) => await verify(secret, text, signature)));
-    return results.includes(true);
+    return isSigned(body, signature, secrets);
   }
-}
-
-/** Cut to a size that is fit for a log. */
-function header(headers: Headers, name: string): string {
-  const value = headers[name];
-  return typeof value === 'string' ? value.slice(0, 100) : '';
 }
 
 async function within<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {

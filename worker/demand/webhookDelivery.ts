@@ -6,7 +6,7 @@ import type { CiEvent, JobEvent } from '../../core/contract/index.ts';
 export type Delivery =
   | { readonly kind: 'job'; readonly news: JobNews }
   | { readonly kind: 'ignored'; readonly why: 'other_event' | 'other_action' }
-  | { readonly kind: 'malformed' };
+  | { readonly kind: 'stale' | 'malformed' };
 
 /** One event of one job, for the set that has to serve it and for the runner that runs it. */
 export interface JobNews {
@@ -45,29 +45,38 @@ const workflowJobEvent = z.object({
     started_at: time,
     completed_at: time,
   }),
+  /** Of a job whose environment had to be approved: it was queued then, and made maybe days before. */
+  deployment: z.object({ updated_at: time }).nullish().catch(undefined),
   repository: z.object({ full_name: z.string().regex(/^[\w.-]{1,100}\/[\w.-]{1,100}$/) }),
   enterprise: z.object({ slug: short(100) }).nullish(),
 });
-type Job = z.output<typeof workflowJobEvent>['workflow_job'];
+type Body = z.output<typeof workflowJobEvent>;
+type Job = Body['workflow_job'];
 
 const ACTIONS = ['queued', 'in_progress', 'completed'] as const satisfies readonly CiEvent['action'][];
 type Action = (typeof ACTIONS)[number];
 /** Every name that Holdfast gives a runner; another one is no runner of ours, and must not get into a query. */
 const OUR_RUNNER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
+/** GitHub keeps a delivery for three days, to be sent again (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
+const STALE_AFTER_MS = 4 * 24 * 3_600_000;
+
 /**
- * Reads a delivery whose signature was good.
+ * Reads a delivery whose signature was good. The signature is good for ever, and for a body alone: one whose latest time is over four days old is none that
+ * GitHub sends.
  * @param nowMs - stands for a time that the event should have and has not
  */
 export function readDelivery(eventName: string, body: unknown, nowMs: number): Delivery {
   if (eventName !== 'workflow_job') return { kind: 'ignored', why: 'other_event' };
   const parsed = workflowJobEvent.safeParse(body);
   if (!parsed.success) return { kind: 'malformed' };
-  const { workflow_job: job, repository, enterprise } = parsed.data;
+  const { workflow_job: job, deployment, enterprise } = parsed.data;
+  const latest = later(job.created_at, job.started_at, job.completed_at, deployment?.updated_at);
+  if (latest !== undefined && nowMs - latest > STALE_AFTER_MS) return { kind: 'stale' };
   const action = ACTIONS.find((known) => known === parsed.data.action);
   if (action === undefined) return { kind: 'ignored', why: 'other_action' };
   const name = job.runner_name ?? '';
-  const event = jobEvent(action, job, repository.full_name, nowMs);
+  const event = jobEvent(action, parsed.data, nowMs);
   const runner = OUR_RUNNER_NAME.test(name) ? { name, event: runnerEvent(event, job, name) } : undefined;
   const news: JobNews = {
     event,
@@ -78,13 +87,18 @@ export function readDelivery(eventName: string, body: unknown, nowMs: number): D
   return { kind: 'job', news };
 }
 
-function jobEvent(action: Action, job: Job, repository: string, nowMs: number): JobEvent {
-  const at = { queued: job.created_at, in_progress: job.started_at, completed: job.completed_at }[action];
+function later(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((at) => at !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+function jobEvent(action: Action, { workflow_job: job, repository, deployment }: Body, nowMs: number): JobEvent {
+  const at = { queued: later(job.created_at, deployment?.updated_at), in_progress: job.started_at, completed: job.completed_at }[action];
   return {
     action,
     jobId: job.id,
     runAttempt: job.run_attempt ?? 1,
-    repository,
+    repository: repository.full_name,
     labels: job.labels ?? [],
     at: at ?? nowMs,
     ...(job.runner_name && { runnerName: job.runner_name.slice(0, 100) }),

@@ -1,5 +1,4 @@
 /** From the environment to one checked configuration: every error at once, each naming the setting, what is wrong and the fix. */
-import { readFileSync } from 'node:fs';
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../../activities/compute/process/podFolder.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
@@ -10,6 +9,8 @@ import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeou
 import { RESTRICTED, podPolicySchema, type PodPolicy } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { readDocument } from './settingDocument.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
+import { unknownSettings } from './unknownSettings.ts';
+import { webhookSecrets, type WebhookEndpoint, type WebhookSecrets } from './webhookSecrets.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -42,8 +43,8 @@ export interface HoldfastConfig {
   /** Where the last lines go of a runner that did not succeed: the worker's own log, or a folder. `undefined`: no log is kept. */
   readonly podLogs: { readonly to: 'log' | { readonly folder: string }; readonly maxBytes: number } | undefined;
   readonly http: { readonly host: string; readonly port: number };
-  /** Gives the webhook secrets of now, newest first; `undefined`: no webhook. */
-  readonly webhookSecrets: (() => readonly string[]) | undefined;
+  /** `undefined`: no webhook. */
+  readonly webhook: WebhookEndpoint | undefined;
   /** 0: never. */
   readonly redeliveryIntervalMs: number;
   /** 0: no sweeps. */
@@ -94,7 +95,7 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
   const secrets = attempt('HOLDFAST_WEBHOOK_SECRET_FILE', () => webhookSecrets(set));
   const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems);
   const timeouts = readDocument(set, { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' }, timeoutPolicySchema, problems) ?? {};
-  const warnings = unknownSettings(set);
+  const warnings = unknownSettings(set, Object.keys(settings.shape), 'worker');
   // What is missing may be there under a misspelt name.
   if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError([...problems, ...warnings]);
   return assemble(parsed.data, { temporal, secrets, credentials, timeouts, policy, warnings, set });
@@ -102,7 +103,7 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
 
 interface Read {
   readonly temporal: TemporalConfig;
-  readonly secrets: (() => readonly string[]) | undefined;
+  readonly secrets: WebhookSecrets | undefined;
   readonly credentials: Credentials;
   readonly timeouts: TimeoutPolicy;
   readonly policy: PodPolicy;
@@ -136,8 +137,9 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
     timeouts: read.timeouts,
     podLogs: s.HOLDFAST_POD_LOGS === 'off' ? undefined : { to: s.HOLDFAST_POD_LOGS === 'log' ? 'log' : { folder: s.HOLDFAST_POD_LOGS }, maxBytes: s.HOLDFAST_POD_LOG_BYTES },
     http: s.HOLDFAST_HTTP_ADDRESS,
-    webhookSecrets: read.secrets,
-    redeliveryIntervalMs: s.HOLDFAST_REDELIVERY_INTERVAL,
+    webhook: read.secrets && { ...s.HOLDFAST_WEBHOOK_ADDRESS, secrets: read.secrets },
+    // Without the secret deliveries go elsewhere, if there are any: whoever has them healed by this worker says so.
+    redeliveryIntervalMs: read.secrets === undefined && read.set['HOLDFAST_REDELIVERY_INTERVAL'] === undefined ? 0 : s.HOLDFAST_REDELIVERY_INTERVAL,
     sweepIntervalMs: s.HOLDFAST_SWEEP_INTERVAL,
     shutdownGraceMs: s.HOLDFAST_SHUTDOWN_GRACE,
     shutdownForceMs: s.HOLDFAST_SHUTDOWN_FORCE,
@@ -186,39 +188,6 @@ function contradictions(set: Env, parsed: Settings | undefined, policy: PodPolic
     problems.push({ setting: 'HOLDFAST_SHUTDOWN_FORCE', message: 'is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long' });
   }
   return problems;
-}
-
-/** Kubernetes puts `<SERVICE>_SERVICE_HOST`, `<SERVICE>_PORT_8080_TCP` and the like into every pod for each Service of its namespace. */
-const SERVICE_LINK = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
-/** What the supervisor, the lab and the command-line tool read. */
-const NOT_THE_WORKERS = /^HOLDFAST_(STOP_REASON$|POD_UID$|TEMPORAL_UI$|REQUIRE$|LAB_|TEST_|DEMO_|BENCH_|CACHE)/;
-
-function unknownSettings(set: Env): ConfigProblem[] {
-  return Object.keys(set)
-    .filter((name) => name.startsWith('HOLDFAST_') && !(name in settings.shape) && !SERVICE_LINK.test(name) && !NOT_THE_WORKERS.test(name))
-    .map((setting) => ({ setting, message: 'is no setting of the worker: check its spelling against docs/configuration.md' }));
-}
-
-function webhookSecrets(set: Env): (() => readonly string[]) | undefined {
-  const inline = set['HOLDFAST_WEBHOOK_SECRET'];
-  if (inline !== undefined) return () => [inline];
-  const file = set['HOLDFAST_WEBHOOK_SECRET_FILE'];
-  if (file === undefined) return undefined;
-  const read = (): string[] => {
-    const secrets = readText(file).split('\n').map((line) => line.trim()).filter((line) => line !== '');
-    if (secrets.length === 0) throw new Error(`${file} is empty: put the webhook's secret into it`);
-    return secrets;
-  };
-  read(); // a missing file is an error of now, not of the first delivery
-  return read;
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new Error(`cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`, { cause: error });
-  }
 }
 
 /** The message of an error on one line. */

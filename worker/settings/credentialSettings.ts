@@ -1,9 +1,9 @@
 /** The credentials among the settings: the shorthand for one GitHub token, inline JSON, or a file. */
 import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
 import { CredentialsError, credentialsFor, parseCredentials, type Credentials } from '../../activities/ciServers/credentials.ts';
 import { parseJson } from './settingTypes.ts';
 import type { ConfigProblem } from './configError.ts';
+import { YamlError, yamlValue } from './yamlDocuments.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -84,10 +84,9 @@ function givenCredentials(set: Env, problems: ConfigProblem[]): Record<string, u
     if (value === undefined) return refuse('is not JSON: write for example {"default":{"type":"pat","tokenFile":"/etc/holdfast/token"}}');
   } else if (file !== undefined) {
     try {
-      value = parse(readFileSync(file, 'utf8'), { prettyErrors: false });
+      value = yamlValue(readFileSync(file, 'utf8'));
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code;
-      return refuse(code?.startsWith('E') === true ? `cannot read ${file} (${code}): check the path and its permissions` : `${file} is neither YAML nor JSON: check its syntax`);
+      return refuse(error instanceof YamlError ? `${file} ${error.message}` : `cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`);
     }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse('is not an object from credential names to credentials');

@@ -1,9 +1,9 @@
 /** Settings that are documents: YAML or JSON, inline or in a file, checked by a schema. */
 import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
 import type { z } from 'zod';
 import { toErrors } from '../../core/input/fields.ts';
 import type { ConfigProblem } from './configError.ts';
+import { YamlError, yamlValue } from './yamlDocuments.ts';
 
 /** The settings that may hold the document; the first that is set counts. */
 export interface DocumentSettings {
@@ -22,12 +22,10 @@ export function readDocument<Schema extends z.ZodType>(set: Readonly<Record<stri
   if (inline === undefined && file === undefined) return undefined;
   let value: unknown;
   try {
-    // JSON is YAML.
-    value = parse(inline ?? readFileSync(file ?? '', 'utf8'), { prettyErrors: false });
+    value = yamlValue(inline ?? readFileSync(file ?? '', 'utf8'));
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
     const what = inline === undefined ? file : 'it';
-    problems.push({ setting, message: code?.startsWith('E') === true ? `cannot read ${file} (${code}): check the path and its permissions` : `${what} is neither YAML nor JSON: check its syntax` });
+    problems.push({ setting, message: error instanceof YamlError ? `${what} ${error.message}` : `cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions` });
     return undefined;
   }
   const parsed = schema.safeParse(value);

@@ -44,10 +44,11 @@ export const settings = z.object({
   HOLDFAST_CREDENTIALS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
 
   // ------------------------------------------------------------------------------------- health, metrics and webhooks
-  HOLDFAST_HTTP_ADDRESS: listenAddress.prefault('0.0.0.0:8080').describe('Address of `/livez`, `/readyz`, `/metrics` and `/webhooks/github`.'),
-  HOLDFAST_WEBHOOK_SECRET: text.optional().describe('Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either, `/webhooks/github` does not exist, and runner sets learn of jobs only by their periodic look.'),
+  HOLDFAST_HTTP_ADDRESS: listenAddress.prefault('0.0.0.0:8080').describe('Address of `/livez`, `/readyz` and `/metrics`.'),
+  HOLDFAST_WEBHOOK_ADDRESS: listenAddress.prefault('0.0.0.0:8081').describe('Address of `/webhooks/github`, and of nothing else: what GitHub has to reach.'),
+  HOLDFAST_WEBHOOK_SECRET: text.optional().describe('Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either this process receives no deliveries: `holdfast webhook` may, or runner sets learn of jobs only by their periodic look.'),
   HOLDFAST_WEBHOOK_SECRET_FILE: text.optional().describe('The same, from a file. It may have two lines, the new secret and the old, while one is being rotated.'),
-  HOLDFAST_REDELIVERY_INTERVAL: duration.prefault('5m').describe('How often failed webhook deliveries of the last three days are looked for and sent again; only a credential that is a GitHub App can, and only where the webhook is the App\'s. `0s`: never.'),
+  HOLDFAST_REDELIVERY_INTERVAL: duration.prefault('5m').describe('How often failed webhook deliveries of the last three days are looked for and sent again; only a credential that is a GitHub App can, and only where the webhook is the App\'s. A worker without the webhook\'s secret does so only if this is set. `0s`: never.'),
 
   // ------------------------------------------------------------------------------------------------------- the sweep
   HOLDFAST_SWEEP_INTERVAL: intervalOrOff.prefault('5m').describe('How often the [sweep](sweep.md) looks for what workflows, pods and registrations have left behind: the Schedule `holdfast-sweep-<task queue>`, which a worker makes or changes at its start. `off`, or 0: it is removed. Not with `HOLDFAST_COMPUTE=process`.'),

@@ -26,11 +26,12 @@ export interface CarriedJobs {
   readonly live: readonly (readonly [string, JobState, number, number, string, number])[];
   /** Keys of jobs that are over, by the minute in which they were. */
   readonly over: readonly (readonly [number, readonly string[]])[];
+  readonly forgottenUntil?: number;
   readonly startedTotal: number;
   readonly completedTotal: number;
 }
 
-/** A job event later than this is taken for a new job's; the next look at the CI server puts that right. */
+/** So long a job that is over is remembered, unless more than {@link MAX_OVER_JOBS} are over since. */
 const FORGET_MS = 6 * 3_600_000;
 /** GitHub ends a job that found no runner within 24 hours (https://docs.github.com/actions/reference/limits). */
 const QUEUED_MS = 24 * 3_600_000;
@@ -53,6 +54,8 @@ export class SetJobs {
   #queued = 0;
   /** Key to the time it was over; oldest first. */
   readonly #over = new Map<string, number>();
+  /** Jobs that were over by then, or were queued by then and of which nobody ever told more, may be forgotten. */
+  #forgottenUntil = 0;
   startedTotal = 0;
   completedTotal = 0;
 
@@ -60,6 +63,7 @@ export class SetJobs {
     if (carried === undefined) return;
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
+    this.#forgottenUntil = carried.forgottenUntil ?? 0;
     for (const [key, state, since, seenAt, runnerName, confirmedAt] of carried.live) {
       this.#keep(key, { state, since, seenAt, ...(runnerName === '' ? {} : { runnerName }), ...(confirmedAt === 0 ? {} : { confirmedAt }) });
     }
@@ -77,9 +81,19 @@ export class SetJobs {
     return {
       live: [...this.#live].map(([key, { state, since, seenAt, runnerName = '', confirmedAt = 0 }]) => [key, state, since, seenAt, runnerName, confirmedAt]),
       over: [...over],
+      ...(this.#forgottenUntil === 0 ? {} : { forgottenUntil: this.#forgottenUntil }),
       startedTotal: this.startedTotal,
       completedTotal: this.completedTotal,
     };
+  }
+
+  /**
+   * May this event be of a job that was over and is forgotten? Whoever has a delivery of GitHub's can send it again: it stays signed. A job that is
+   * known, or that cannot have been over so early, is none. Nothing here tells such a repetition from news: the next look at the CI server does.
+   */
+  mayBeForgotten(event: JobEvent): boolean {
+    const key = jobKey(event);
+    return event.at <= this.#forgottenUntil && !this.#live.has(key) && !this.#over.has(key);
   }
 
   /** Takes an event in. @returns the job as it is now; `undefined` when it was over already, or there are too many */
@@ -165,9 +179,12 @@ export class SetJobs {
     for (const [key, at] of this.#over) {
       if (at > now - FORGET_MS && this.#over.size <= MAX_OVER_JOBS) break;
       this.#over.delete(key);
+      this.#forgottenUntil = Math.max(this.#forgottenUntil, at);
     }
-    for (const [key, { state, seenAt }] of this.#live) {
-      if (seenAt <= now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) this.#drop(key);
+    for (const [key, { state, since, seenAt }] of this.#live) {
+      if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
+      this.#drop(key);
+      this.#forgottenUntil = Math.max(this.#forgottenUntil, since);
     }
   }
 

@@ -132,7 +132,7 @@ export class SetState {
   }
 
   jobEvents(events: readonly JobEvent[], now: number): void {
-    for (const event of events) this.#jobEvent(event, now);
+    for (const event of events) if (!this.jobs.mayBeForgotten(event)) this.#jobEvent(event, now);
     this.settle(now);
   }
 

@@ -157,9 +157,9 @@ export class GitHubApi {
     return this.#breaker.closed;
   }
 
-  /** Closes the connections. */
+  /** Closes the connections, also one with an answer that nobody reads: fetch leaves the body of a 407, and would be waited for without an end. */
   close(): Promise<void> {
-    return this.#dispatcher.close();
+    return this.#dispatcher.destroy();
   }
 
   async #token(request: GitHubRequest, signal: AbortSignal | undefined): Promise<string> {

@@ -12,8 +12,8 @@ export interface RedeliveryPlan {
 const KEPT_MS = 3 * 24 * 3_600_000;
 /** How long after the last failure of an event it is sent again, by how often it was sent; after that never. A receiver that is back has been told by the first. */
 const PAUSES_MS = [0, 60_000, 10 * 60_000, 3_600_000, 6 * 3_600_000, 24 * 3_600_000] as const;
-/** The receiver did not want it: not JSON, too large. It would not want it again. */
-const FINAL = [400, 413, 422];
+/** The receiver did not want it: not JSON, too large, too old. It would not want it again. */
+const FINAL = [400, 413, 415, 422];
 
 /**
  * Which failed deliveries of jobs' events are to be sent again now. Those of one event share a guid: if one of them arrived, the event

@@ -16,6 +16,8 @@ describe('what is sent again', () => {
     ['a proxy that knew no route', [failed(1, MINUTE, { status_code: 404 })], [1]],
     ['not JSON', [failed(1, MINUTE, { status_code: 400 })], []],
     ['too large', [failed(1, MINUTE, { status_code: 413 })], []],
+    ['of another type', [failed(1, MINUTE, { status_code: 415 })], []],
+    ['too old', [failed(1, MINUTE, { status_code: 422 })], []],
     ['another event', [failed(1, MINUTE, { event: 'push' })], []],
     ['kept no more', [failed(1, 72 * HOUR)], []],
     ['kept still', [failed(1, 72 * HOUR - 1)], [1]],

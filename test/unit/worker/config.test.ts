@@ -49,8 +49,8 @@ describe('configuration', () => {
       timeouts: {},
       podLogs: { to: 'log', maxBytes: 65_536 },
       http: { host: '0.0.0.0', port: 8080 },
-      webhookSecrets: undefined,
-      redeliveryIntervalMs: 300_000,
+      webhook: undefined,
+      redeliveryIntervalMs: 0,
       sweepIntervalMs: 300_000,
       shutdownGraceMs: 30_000,
       shutdownForceMs: 50_000,
@@ -150,7 +150,7 @@ describe('configuration', () => {
   });
 
   test('an empty value counts as not set', () => {
-    expect(loadConfig({ ...GOOD, HOLDFAST_TASK_QUEUE: '', HOLDFAST_WEBHOOK_SECRET: ' ' })).toMatchObject({ taskQueue: 'holdfast', webhookSecrets: undefined });
+    expect(loadConfig({ ...GOOD, HOLDFAST_TASK_QUEUE: '', HOLDFAST_WEBHOOK_SECRET: ' ' })).toMatchObject({ taskQueue: 'holdfast', webhook: undefined });
   });
 
   test('a credential of other task queues is not this worker\'s to use', () => {
@@ -172,10 +172,20 @@ describe('configuration', () => {
 
   test('webhook secrets are read anew, so that they may be rotated', () => {
     const path = file('new\nold\n');
-    const { webhookSecrets } = loadConfig({ ...GOOD, HOLDFAST_WEBHOOK_SECRET_FILE: path });
-    expect(webhookSecrets?.()).toEqual(['new', 'old']);
+    const { webhook } = loadConfig({ ...GOOD, HOLDFAST_WEBHOOK_SECRET_FILE: path });
+    expect(webhook).toMatchObject({ host: '0.0.0.0', port: 8081 });
+    expect(webhook?.secrets()).toEqual(['new', 'old']);
     writeFileSync(path, 'newer');
-    expect(webhookSecrets?.()).toEqual(['newer']);
+    expect(webhook?.secrets()).toEqual(['newer']);
+  });
+
+  test.each<[string, Record<string, string>, number]>([
+    ['no webhook: nothing to heal', {}, 0],
+    ['a webhook here', { HOLDFAST_WEBHOOK_SECRET: 's' }, 300_000],
+    ['a webhook elsewhere, healed from here', { HOLDFAST_REDELIVERY_INTERVAL: '10m' }, 600_000],
+    ['a webhook here, healed elsewhere', { HOLDFAST_WEBHOOK_SECRET: 's', HOLDFAST_REDELIVERY_INTERVAL: '0s' }, 0],
+  ])('redelivery with %s', (_what, env, expected) => {
+    expect(loadConfig({ ...GOOD, ...env }).redeliveryIntervalMs).toBe(expected);
   });
 
   test('worker versioning is on when the controller names both', () => {

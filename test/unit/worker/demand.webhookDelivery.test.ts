@@ -20,6 +20,7 @@ const body = (fields: object, action = 'in_progress'): object => ({
 describe('reading a delivery', () => {
   test("GitHub's own examples are read, whatever their action", () => {
     expect(workflowJobs.length).toBeGreaterThan(3);
+    const readDelivery = (event: string, example: unknown): ReturnType<typeof read> => read(event, example, Date.parse('2021-06-16T00:00:00Z'));
     const kinds = workflowJobs.map((example) => [example['action'], readDelivery('workflow_job', example).kind]);
     expect(kinds).toContainEqual(['queued', 'job']);
     expect(kinds).toContainEqual(['completed', 'job']);
@@ -54,6 +55,26 @@ describe('reading a delivery', () => {
     ['queued', { created_at: 'yesterday' }, '2026-03-01T12:00:00Z'],
   ])('%s %j happened at %s', (action, fields, at) => {
     expect(readDelivery('workflow_job', body(fields, action))).toMatchObject({ news: { event: { at: Date.parse(at) } } });
+  });
+
+  const DAYS = 24 * 3_600_000;
+  const ago = (ms: number): string => new Date(NOW - ms).toISOString();
+  test.each<[string, object, object, string]>([
+    ['four days', { created_at: ago(4 * DAYS), started_at: null }, {}, 'job'],
+    ['a second more', { created_at: ago(4 * DAYS + 1_000), started_at: null }, {}, 'stale'],
+    ['an old job that ended just now', { created_at: ago(20 * DAYS), started_at: ago(5 * DAYS), completed_at: ago(0) }, {}, 'job'],
+    ['an old end', { created_at: ago(20 * DAYS), started_at: ago(6 * DAYS), completed_at: ago(5 * DAYS) }, {}, 'stale'],
+    ['an old job whose environment was approved just now', { created_at: ago(20 * DAYS), started_at: ago(20 * DAYS) }, { deployment: { updated_at: ago(1_000) } }, 'job'],
+    ['one whose environment was approved long ago', { created_at: ago(20 * DAYS), started_at: ago(20 * DAYS) }, { deployment: { updated_at: ago(5 * DAYS) } }, 'stale'],
+    ['a deployment that tells no time', { created_at: ago(20 * DAYS), started_at: null }, { deployment: 7 }, 'stale'],
+    ['no time at all', { created_at: null, started_at: null }, {}, 'job'],
+    ['a time to come', { created_at: ago(-DAYS), started_at: null }, {}, 'job'],
+  ])('as old as %s', (_what, fields, more, kind) => {
+    expect(readDelivery('workflow_job', { ...body(fields, 'queued'), ...more }).kind).toBe(kind);
+  });
+
+  test('a job whose environment had to be approved was queued then', () => {
+    expect(readDelivery('workflow_job', { ...body({ created_at: ago(DAYS) }, 'queued'), deployment: { updated_at: ago(1_000) } })).toMatchObject({ news: { event: { at: NOW - 1_000 } } });
   });
 
   test('how a job ended, and how long it ran, is passed on', () => {

@@ -43,6 +43,13 @@ test.each<[string, string[]]>([
   expect(read({ HOLDFAST_TIMEOUTS: value }).problems).toEqual(problems.map((problem) => `HOLDFAST_TIMEOUTS: ${problem}`));
 });
 
+test('names of fields without an end are not repeated whole', () => {
+  const long = 'a'.repeat(3_000);
+  const told = `HOLDFAST_TIMEOUTS: ${'a'.repeat(253)}… is not a known field; check the spelling`;
+  expect(read({ HOLDFAST_TIMEOUTS: JSON.stringify({ [long]: 1 }) }).problems).toEqual([told]);
+  expect(read({ HOLDFAST_TIMEOUTS: JSON.stringify({ scopes: { [long]: { idle: '1m' } } }) }).problems).toEqual([expect.stringMatching(/^HOLDFAST_TIMEOUTS: scopes\.a{253}…/)]);
+});
+
 test('a file that is not there', () => {
   expect(read({ HOLDFAST_TIMEOUTS_FILE: '/does/not/exist' }).problems).toEqual(['HOLDFAST_TIMEOUTS_FILE: cannot read /does/not/exist (ENOENT): check the path and its permissions']);
 });

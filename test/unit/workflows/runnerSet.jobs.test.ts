@@ -106,6 +106,23 @@ describe('all jobs of a set', () => {
     expect(new SetJobs(JSON.parse(carried)).carry()).toEqual(jobs.carry());
   });
 
+  test('what may be a repetition about a job that is forgotten is known by its time, in the next run too', () => {
+    const at = 10 * HOUR;
+    const jobs = new SetJobs();
+    for (const one of [queued, started, done]) jobs.take({ ...one, at }, at);
+    expect(jobs.mayBeForgotten({ ...queued, at })).toBe(false); // it is known to be over
+    jobs.forget(at + 7 * HOUR);
+    const next = new SetJobs(JSON.parse(JSON.stringify(jobs.carry())));
+    for (const one of [jobs, next]) {
+      for (const event of [queued, started, done]) expect(one.mayBeForgotten({ ...event, at })).toBe(true);
+      expect(one.mayBeForgotten({ ...queued, jobId: 8, at: at + 1 })).toBe(false); // that one cannot have been over
+    }
+    next.take({ ...queued, jobId: 9, at }, at + 7 * HOUR); // a look found it
+    expect(next.mayBeForgotten({ ...started, jobId: 9, at })).toBe(false);
+    next.forget(at + 32 * HOUR);
+    expect(next.mayBeForgotten({ ...queued, jobId: 9, at })).toBe(true);
+  });
+
   test('jobs whose end is never heard of are given up when GitHub must have ended them', () => {
     const jobs = new SetJobs();
     jobs.take(queued, 0);

@@ -60,6 +60,32 @@ test('a set of replicas looks at the queue while it takes a job for queued, whos
   expect(decideSet(state, again + state.facts.spec.queueCheckMs).checkQueue).toBe(false);
 });
 
+describe('a delivery that is sent again', () => {
+  const HOUR = 3_600_000;
+  const all = [event('queued', 1), event('in_progress', 1, runnerName), event('completed', 1, runnerName)];
+
+  test.each([
+    ['a moment later', 1_000],
+    ['when its job is forgotten', 7 * HOUR],
+  ])('%s changes nothing', (_when, later) => {
+    const state = busySet(false);
+    state.jobEvents([...all, event('completed', 2, runnerName)], NOW);
+    state.listed([{ workflowId, runnerName, phase: 'Idle', startedAt: NOW }], [], NOW + later);
+    const before = JSON.parse(JSON.stringify(state.carry())) as CarriedSet;
+    for (const one of all) state.jobEvents([one], NOW + later);
+    expect(state.carry()).toEqual(before);
+    expect(state.runners.all()).toMatchObject([{ state: 'idle' }]);
+  });
+
+  test('a new job of then counts', () => {
+    const state = busySet(false);
+    state.jobEvents(all, NOW);
+    state.listed([], [], NOW + 7 * HOUR);
+    state.jobEvents([{ ...event('queued', 3), at: NOW + 7 * HOUR }], NOW + 7 * HOUR);
+    expect(state.demand().queued).toBe(2);
+  });
+});
+
 describe('what a list says of a runner is its own word', () => {
   const one = (phase: RunnerPhase, more: Partial<ListedRunner> = {}): ListedRunner => ({ workflowId, runnerName, phase, startedAt: NOW, ...more });
   const known = (state: SetState): unknown => state.runners.all().map((runner) => [runner.workflowId, runner.state, runner.asked?.times]);

@@ -36,7 +36,7 @@ export const fleet: WorldBenchmark = {
   async run(world, runners): Promise<Measured> {
     const { simulator, progress } = world;
     const worker = await world.startWorker().ready();
-    const url = new URL('/webhooks/github', await worker.url());
+    const url = await worker.webhook();
     await simulator.setWebhook({ url: url.href, secret: WEBHOOK_SECRET });
     const set = await startSet(world, 'followed', { minIdle: 0, max: runners });
     const figures: Record<string, number> = {};

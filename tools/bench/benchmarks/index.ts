@@ -8,6 +8,7 @@ import { recovery } from './recovery.ts';
 import { scaleup } from './scaleup.ts';
 import { supervisor } from './supervisor.ts';
 import { waiting } from './waiting.ts';
+import { webhook } from './webhook.ts';
 
 /** All benchmarks, in the order in which they are listed. */
-export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, events, recovery, supervisor];
+export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, events, recovery, supervisor, webhook];

@@ -23,34 +23,35 @@ export interface WorkerProcessOptions {
   readonly main?: string;
   /** More of Node's own options. */
   readonly nodeFlags?: readonly string[];
+  /** Of the program. */
+  readonly args?: readonly string[];
 }
 
 export class WorkerProcess {
   readonly #child: ChildProcess;
-  readonly #url: Promise<string>;
+  readonly #started: Promise<{ readonly http: string; readonly webhook?: string }>;
   /** When the process was started (ms since the epoch). */
   readonly startedAt = Date.now();
   /** Settles when it has ended, however that was. */
   readonly ended: Promise<unknown>;
 
-  constructor({ env, logFile, cpuProfileDir, nodeFlags = [], main = MAIN }: WorkerProcessOptions) {
+  constructor({ env, logFile, cpuProfileDir, nodeFlags = [], main = MAIN, args = [] }: WorkerProcessOptions) {
     const flags = [...nodeFlags, ...(cpuProfileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfileDir}`])];
     const inherited = cleanEnvironment(/^HOLDFAST_(MAX_|LOG_LEVEL)/);
-    this.#child = track(spawn(process.execPath, [...flags, main], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
+    this.#child = track(spawn(process.execPath, [...flags, main, ...args], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
     this.ended = once(this.#child, 'exit');
     const log = createWriteStream(logFile, { flags: 'a' });
     const { stdout, stderr } = this.#child;
     if (!stdout || !stderr) throw new Error('the worker has no output');
     stderr.pipe(log, { end: false });
-    this.#url = new Promise((resolve, reject) => {
+    this.#started = new Promise((resolve, reject) => {
       createInterface({ input: stdout }).on('line', (line) => {
         log.write(`${line}\n`);
-        if (!line.includes('"worker started"')) return;
-        resolve((JSON.parse(line) as { http: string }).http);
+        if (/"(worker|webhook) started"/.test(line)) resolve(JSON.parse(line) as { http: string });
       });
       this.#child.once('exit', (code, signal) => reject(new Error(`the worker ended (${code ?? signal}); see ${logFile}`)));
     });
-    this.#url.catch(() => undefined); // reported by ready()
+    this.#started.catch(() => undefined); // reported by ready()
   }
 
   get pid(): number {
@@ -64,7 +65,7 @@ export class WorkerProcess {
 
   /** Waits until it polls and its watch is up to date. */
   async ready(): Promise<this> {
-    const url = await this.#url;
+    const { http: url } = await this.#started;
     const deadline = Date.now() + READY_WITHIN_MS;
     for (;;) {
       const answer = await fetch(`${url}/readyz`).catch(() => undefined);
@@ -76,12 +77,17 @@ export class WorkerProcess {
 
   /** Where it answers HTTP, once it has started. */
   async url(): Promise<string> {
-    return await this.#url;
+    return (await this.#started).http;
+  }
+
+  /** Where it takes deliveries, once it has started. */
+  async webhook(): Promise<URL> {
+    return new URL('/webhooks/github', (await this.#started).webhook);
   }
 
   /** What its /metrics says now. */
   async metrics(): Promise<Sample[]> {
-    const answer = await fetch(`${await this.#url}/metrics`);
+    const answer = await fetch(`${await this.url()}/metrics`);
     if (!answer.ok) throw new Error(`the worker's metrics answered ${answer.status}`);
     return parseMetrics(await answer.text());
   }

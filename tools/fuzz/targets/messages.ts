@@ -2,7 +2,7 @@ import type { V1Pod } from '@kubernetes/client-node';
 import fc from 'fast-check';
 import { recordedEnd } from '../../../activities/compute/kubernetes/supervisorRecord.ts';
 import { viewOfPod } from '../../../activities/compute/kubernetes/viewOfPod.ts';
-import { STOP_REASONS } from '../../../core/domain/pod.ts';
+import { STOP_REASONS, type PodView } from '../../../core/domain/pod.ts';
 import { escaped, markdownText, printable } from '../../../core/domain/shownText.ts';
 import { LONGEST_MESSAGE, markerText, type Marker } from '../../../supervisor/marker.ts';
 import { readOptions, UsageError } from '../../../supervisor/options.ts';
@@ -44,10 +44,7 @@ export const messages = target('messages', "what a pod's job can write: terminat
     for (const text of [message, error, ...log]) mustBeShownAsText(text);
     if (!view.ended) throw new Error('an end that a message hides');
     // On its node's network a record may say that the runner never started: then it has no end of its own.
-    if (exit === undefined) return;
-    if (!Number.isInteger(exit.code) || exit.code < 0 || exit.code > 255) throw new Error(`exit code ${exit.code}`);
-    if (exit.message !== undefined && typeof exit.message !== 'string') throw new Error(`a message that is no text: ${JSON.stringify(exit.message)}`);
-    if (exit.record?.reason !== undefined && !STOP_REASONS.includes(exit.record.reason)) throw new Error(`reason ${String(exit.record.reason)}`);
+    if (exit !== undefined) mustBeRead(exit);
     const written = markerText({ ...END, exitCode: 127, error });
     if (Buffer.byteLength(written) > LONGEST_MESSAGE || recordedEnd(written)?.exitCode !== 127) throw new Error(`a record that cannot be read back: ${written}`);
     const lines = new RunnerLog();
@@ -68,4 +65,10 @@ function mustBeShownAsText(text: string): void {
   // oxlint-disable-next-line no-control-regex -- that there is none is the point
   if (shown.some((each) => /[\u0000-\u001F\u007F-\u009F\u2028\u2029]/.test(each))) throw new Error(`a control character in ${JSON.stringify(shown)}`);
   if (/[\\`*_{}[\]<>|~&$]/.test(markdownText(text).replaceAll(/\\[\\`*_{}[\]<>|~&$]/g, ''))) throw new Error(`Markdown in ${markdownText(text)}`);
+}
+
+function mustBeRead({ code, message, record }: NonNullable<PodView['exit']>): void {
+  if (!Number.isInteger(code) || code < 0 || code > 255) throw new Error(`exit code ${code}`);
+  if (message !== undefined && typeof message !== 'string') throw new Error(`a message that is no text: ${JSON.stringify(message)}`);
+  if (record?.reason !== undefined && !STOP_REASONS.includes(record.reason)) throw new Error(`reason ${String(record.reason)}`);
 }

@@ -106,12 +106,14 @@ export const shownPath = (path: string): string => (path === '-' ? 'standard inp
 export async function readInputFile(path: string): Promise<Json> {
   const shown = shownPath(path);
   const text = readFileText(path);
-  const { parse } = await import('yaml');
+  const { yamlValue, YamlError } = await import('../../settings/yamlDocuments.ts');
   let value: unknown;
   try {
-    value = parse(text);
+    value = yamlValue(text);
   } catch (error) {
-    throw new CliError('usage', `--file: ${shown} is neither YAML nor JSON: ${reason(error)}`, { cause: error });
+    if (!(error instanceof YamlError)) throw error;
+    const [fault] = error.faults;
+    throw new CliError('usage', `--file: ${shown} ${fault === undefined ? error.message : `is neither YAML nor JSON: ${fault.message}`}`, { cause: error });
   }
   if (!isObject(value)) throw new CliError('usage', `--file: ${shown} must hold one object, such as {"organization": "acme"}`);
   return value;

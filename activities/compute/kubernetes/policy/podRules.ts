@@ -144,7 +144,7 @@ export const POD_RULES: readonly Rule[] = [
         ...said([(ofPod.sysctls?.length ?? 0) > 0 && 'securityContext.sysctls: settings of the node', ...profiles(ofPod, 'securityContext')]),
         ...ofContainers(pod, ({ securityContext: own = {} }, path) => [
           own.privileged === true && `${path}.securityContext.privileged: a privileged container`,
-          own.procMount !== undefined && own.procMount !== 'Default' && `${path}.securityContext.procMount: "${own.procMount}"`,
+          own.procMount !== undefined && !covered(['Default'], own.procMount) && `${path}.securityContext.procMount: "${own.procMount}"`,
           ...profiles(own, `${path}.securityContext`),
         ]),
       ];
@@ -208,4 +208,8 @@ const kindsOf = (volume: V1Volume): string[] => {
   return kinds.length === 0 ? ['emptyDir'] : kinds;
 };
 const trimmed = (path: string): string => path.replace(/\/+$/, '');
-const isUnder = (folders: readonly string[], path: string): boolean => folders.map(trimmed).some((folder) => path === folder || path.startsWith(`${folder}/`));
+/** @throws TypeError when the path is no text, like {@link covered} */
+function isUnder(folders: readonly string[], path: string): boolean {
+  if (typeof path !== 'string') throw new TypeError('a path that is no text');
+  return folders.map(trimmed).some((folder) => path === folder || path.startsWith(`${folder}/`));
+}

@@ -6,6 +6,9 @@ import { claimOf } from '../volumeClaims.ts';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
 import { POD_RULES, type JudgedPod } from './podRules.ts';
 
+/** Of what a refusal repeats of the pod, in characters: no name that may be is as long. */
+const LONGEST = 500;
+
 /** What of a pod the policy does not allow, one sentence each, with the rule and the fix; empty for a pod that may be. */
 export function policyFaults(pod: JudgedPod, policy: PodPolicy, own: OwnParts): string[] {
   try {
@@ -19,7 +22,7 @@ export function policyFaults(pod: JudgedPod, policy: PodPolicy, own: OwnParts): 
 
 function refusals(pod: JudgedPod, policy: PodPolicy, own: OwnParts): string[] {
   return POD_RULES.flatMap((rule) =>
-    rule.refused(pod, policy, own).map((what) => `${what} is not allowed by "${rule.field}" of the worker's pod policy; leave it out, or have it allowed there (HOLDFAST_POD_POLICY_FILE)`),
+    rule.refused(pod, policy, own).map((what) => `${what.length > LONGEST ? `${what.slice(0, LONGEST)} …` : what} is not allowed by "${rule.field}" of the worker's pod policy; leave it out, or have it allowed there (HOLDFAST_POD_POLICY_FILE)`),
   );
 }
 

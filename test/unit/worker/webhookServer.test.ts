@@ -1,0 +1,153 @@
+import { createHmac } from 'node:crypto';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Client } from '@temporalio/client';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import type { CoveringSets } from '../../../worker/demand/coveringSets.ts';
+import { WEBHOOK_PATH } from '../../../worker/demand/webhook.ts';
+import { createWebhookServer, type WebhookServerOptions } from '../../../worker/demand/webhookServer.ts';
+import { until } from '../../support/until.ts';
+
+const SECRET = 'secret';
+const BODY = JSON.stringify({ action: 'queued', workflow_job: { id: 1, labels: ['linux'] }, repository: { full_name: 'acme/app' } });
+
+describe("the webhook's server", () => {
+  let server: FastifyInstance;
+  let outcomes: string[];
+  let sockets: Socket[];
+  /** What Temporal does with a signal. */
+  let accept: () => Promise<void>;
+
+  beforeEach(() => {
+    [outcomes, sockets, accept] = [[], [], async () => undefined];
+  });
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy();
+    await server.close();
+  });
+
+  async function start(more: Partial<WebhookServerOptions> = {}): Promise<void> {
+    const told = outcomes; // of this server: one that was closed may still have something to tell
+    const client = { withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(), workflow: { getHandle: () => ({ signal: async () => await accept() }) } };
+    const sets = { choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }) } as unknown as CoveringSets;
+    server = await createWebhookServer({ client: () => client as unknown as Client, secrets: () => [SECRET], taskQueue: 'holdfast', sets, logger: pino({ level: 'silent' }), onDelivery: (outcome) => told.push(outcome), ...more });
+    await server.listen({ host: '127.0.0.1', port: 0 });
+  }
+
+  interface Stranger {
+    /** All that was answered so far. */
+    answered(): string;
+    gone(): boolean;
+    send(bytes: string | Buffer): void;
+  }
+  async function stranger(): Promise<Stranger> {
+    const socket = connect((server.server.address() as AddressInfo).port, '127.0.0.1');
+    sockets.push(socket);
+    let answered = '';
+    let gone = false;
+    socket.on('data', (bytes) => (answered += bytes.toString()));
+    socket.on('error', () => undefined).on('close', () => (gone = true));
+    await until('the connection', () => !socket.connecting);
+    return { answered: () => answered, gone: () => gone, send: (bytes) => void socket.write(bytes) };
+  }
+  const signature = `sha256=${createHmac('sha256', SECRET).update(BODY).digest('hex')}`;
+  const head = (more: Readonly<Record<string, string>> = {}, start = `POST ${WEBHOOK_PATH}`): string => {
+    const headers = { host: 'hooks', 'content-type': 'application/json', 'content-length': String(BODY.length), 'x-github-event': 'workflow_job', 'x-github-delivery': 'a', 'x-hub-signature-256': signature, ...more };
+    return `${start} HTTP/1.1\r\n${Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  };
+  async function delivered(): Promise<string> {
+    const github = await stranger();
+    github.send(head({ 'x-github-delivery': String(Math.random()).slice(2) }) + BODY);
+    await until('the answer', () => github.answered() !== '' || github.gone());
+    return github.answered().slice(9, 12);
+  }
+
+  test.each<[string, string, string]>([
+    ['another path', head({}, 'POST /'), '404'],
+    ['the path of the health', head({}, 'GET /metrics'), '404'],
+    ['another method', head({}, `PUT ${WEBHOOK_PATH}`), '404'],
+    ['no signature', head({ 'x-hub-signature-256': '' }), '401'],
+    ['a body of a gigabyte', head({ 'content-length': String(2 ** 30) }), '413'],
+    ['a form', head({ 'content-type': 'application/x-www-form-urlencoded' }), '415'],
+  ])('%s is refused before a byte of the body was sent, and its connection closed if the body does not come', async (_what, bytes, status) => {
+    await start();
+    const one = await stranger();
+    one.send(bytes);
+    await until('the refusal', () => one.answered().startsWith(`HTTP/1.1 ${status} `));
+    await until('the end of the connection', () => one.gone() || bytes.startsWith('GET'));
+  });
+
+  test('whoever comes costs the connection that has kept us waiting longest', async () => {
+    await start({ maxConnections: 3 });
+    const slow = [await stranger(), await stranger(), await stranger()];
+    for (const one of slow) one.send(head());
+    expect(await delivered()).toBe('202');
+    await until('the first to go', () => slow[0]?.gone() === true);
+    expect(await delivered()).toBe('202');
+    await until('the delivery before, which waits since, to have made room, or the second', () => slow.filter((one) => one.gone()).length === 2);
+    slow[2]?.send(BODY);
+    await until('the last, which was in time', () => slow[2]?.answered().startsWith('HTTP/1.1 202 ') === true);
+    expect(outcomes.filter((outcome) => outcome === 'incomplete')).toHaveLength(2);
+  });
+
+  test('a delivery that waits for Temporal keeps its connection, whoever comes', async () => {
+    await start({ maxConnections: 2 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let asked = false;
+    accept = async () => {
+      asked = true;
+      await promise;
+    };
+    const github = await stranger();
+    github.send(head() + BODY);
+    await until('Temporal to be asked', () => asked);
+    const others = [await stranger(), await stranger(), await stranger()];
+    await until('the first to go', () => others[0]?.gone() === true);
+    resolve();
+    await until('the answer', () => github.answered().startsWith('HTTP/1.1 202 '));
+  });
+
+  test('when the budget of bodies is used up, the longest under way is asked to come again', async () => {
+    await start({ bodyBudget: 100 * 1_024 });
+    const slow = await stranger();
+    slow.send(head({ 'content-length': '1000000' }) + 'x'.repeat(60 * 1_024));
+    const next = await stranger();
+    next.send(head({ 'content-length': '1000000' }) + 'x'.repeat(60 * 1_024));
+    await until('the refusal', () => slow.answered() !== '' || next.answered() !== '');
+    const refused = [slow, next].map((one) => one.answered()).find((answer) => answer !== '');
+    expect(refused).toMatch(/^HTTP\/1\.1 503 /);
+    expect(refused).toMatch(/^retry-after: 10\r$/m);
+    expect(await delivered()).toBe('202');
+    expect(outcomes).toEqual(['overloaded', 'accepted']);
+  });
+
+  test('a head and a body that do not come are waited for some seconds only', async () => {
+    await start();
+    expect(server.server).toMatchObject({ headersTimeout: 5_000, requestTimeout: 10_000 });
+    const silent = await stranger();
+    const slow = await stranger();
+    slow.send(`${head()}${BODY.slice(1)}`);
+    await until('both to be closed', () => silent.gone() && slow.gone());
+    expect(outcomes).toEqual(['incomplete']);
+  });
+
+  test('its end waits for whom Temporal is asked about, and for no stranger', async () => {
+    await start();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let asked = false;
+    accept = async () => {
+      asked = true;
+      await promise;
+    };
+    const [silent, slow, github] = [await stranger(), await stranger(), await stranger()];
+    slow.send(head());
+    github.send(head() + BODY);
+    await until('Temporal to be asked', () => asked);
+    const closed = server.close();
+    await until('the strangers to go', () => silent.gone() && slow.gone());
+    resolve();
+    await until('the answer', () => github.answered().startsWith('HTTP/1.1 202 '));
+    await closed;
+  });
+});

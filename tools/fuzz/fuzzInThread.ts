@@ -1,0 +1,94 @@
+/** Runs a target in a thread of its own, which is ended when a case neither ends nor gives the thread back, or takes it down. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import fc from 'fast-check';
+import { fuzz, shown, type FuzzOptions, type TargetReport } from './fuzz.ts';
+import type { FuzzTarget } from './target.ts';
+
+export interface ThreadOptions extends FuzzOptions {
+  /** Of the module that exports {@link FuzzTarget}s as `TARGETS`. */
+  readonly targets: URL;
+}
+
+/** CPU of this process, more than a case may take: one that ends by itself is found, and made smaller, by the run itself. A busy machine is no finding. */
+const PATIENCE_MS = 5_000;
+/** Of one that waits for what does not come, by the clock. */
+const IDLE_PATIENCE_MS = 120_000;
+const LOOK_MS = 250;
+/** As the product has, which runs in the main thread: what is nested deeper fails there, and takes no longer. */
+const STACK_MB = 1;
+
+interface Job extends FuzzOptions {
+  readonly targets: string;
+  readonly target: string;
+  /** How many cases have begun, with those that make a finding smaller; and which of the seed is under way. */
+  readonly progress: Int32Array<SharedArrayBuffer>;
+}
+
+/** @throws Error when the target does not come up */
+export async function fuzzInThread({ name }: Pick<FuzzTarget, 'name'>, { targets, ...options }: ThreadOptions): Promise<TargetReport> {
+  const progress = new Int32Array(new SharedArrayBuffer(8));
+  const startedAt = performance.now();
+  const worker = new Worker(new URL(import.meta.url), { resourceLimits: { stackSizeMb: STACK_MB }, workerData: { ...options, targets: targets.href, target: name, progress } satisfies Job });
+  const ended = new AbortController();
+  const report = new Promise<TargetReport | string>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', (error) => (Atomics.load(progress, 0) === 0 ? reject(error as Error) : resolve(`ended the thread: ${String(error)}`)));
+    worker.once('exit', (code) => resolve(`ended the thread, with status ${code}`));
+  });
+  try {
+    const found = await Promise.race([report, hang(progress, ended.signal)]);
+    if (typeof found !== 'string') return found;
+    const run = Atomics.load(progress, 1);
+    const path = options.path ?? String(run);
+    await worker.terminate();
+    // Told first: to make the input may be what does not end.
+    console.error(`${name}, seed ${options.seed}, path ${path}: ${found}`);
+    const finding = { path, input: await inputOf(name, targets, options.seed, path), error: found };
+    return { target: name, seed: options.seed, cases: run + 1, seconds: (performance.now() - startedAt) / 1_000, slowestMs: PATIENCE_MS, finding };
+  } finally {
+    ended.abort();
+    await worker.terminate();
+  }
+}
+
+/** Resolves with what is wrong when no further case begins. */
+async function hang(progress: Int32Array<SharedArrayBuffer>, signal: AbortSignal): Promise<string> {
+  let last = { begun: 0, cpuMs: 0, at: 0 };
+  for (;;) {
+    await delay(LOOK_MS, undefined, { signal });
+    const { user, system } = process.cpuUsage();
+    const now = { begun: Atomics.load(progress, 0), cpuMs: (user + system) / 1_000, at: performance.now() };
+    if (now.begun !== last.begun || now.begun === 0) last = now;
+    if (now.cpuMs - last.cpuMs >= PATIENCE_MS) return `did not end within ${PATIENCE_MS} ms of CPU`;
+    if (now.at - last.at >= IDLE_PATIENCE_MS) return `waits for what does not come for ${IDLE_PATIENCE_MS / 1_000} s`;
+  }
+}
+
+async function inputOf(name: string, targets: URL, seed: number, path: string): Promise<string> {
+  const { inputs, close } = await (await targetOf(name, targets)).open();
+  try {
+    return shown(fc.sample(inputs, { seed, path, numRuns: 1 })[0]);
+  } finally {
+    await close?.();
+  }
+}
+
+async function targetOf(name: string, targets: URL): Promise<FuzzTarget> {
+  const { TARGETS } = (await import(targets.href)) as { TARGETS: readonly FuzzTarget[] };
+  const found = TARGETS.find((each) => each.name === name);
+  if (found === undefined) throw new Error(`there is no target ${name}`);
+  return found;
+}
+
+if (!isMainThread && workerData !== null) {
+  const { targets, target, progress, ...options } = workerData as Job;
+  // What a case waits for need not keep a process alive by itself.
+  const alive = setInterval(() => undefined, IDLE_PATIENCE_MS);
+  const report = await fuzz(await targetOf(target, new URL(targets)), options, (run) => {
+    Atomics.store(progress, 1, run);
+    Atomics.add(progress, 0, 1);
+  });
+  clearInterval(alive);
+  parentPort?.postMessage(report);
+}

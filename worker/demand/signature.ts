@@ -1,0 +1,14 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/**
+ * Is this GitHub's signature of these bytes, with any of the secrets? The bytes themselves: as text, others would pass for the same. In constant time
+ * (https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries).
+ * @param signature - the header X-Hub-Signature-256
+ */
+export function isSigned(body: Buffer, signature: string, secrets: readonly string[]): boolean {
+  const given = Buffer.from(signature);
+  return secrets.some((secret) => {
+    const right = Buffer.from(`sha256=${createHmac('sha256', secret).update(body).digest('hex')}`);
+    return given.length === right.length && timingSafeEqual(given, right);
+  });
+}

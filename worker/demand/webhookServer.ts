@@ -1,0 +1,39 @@
+/** The HTTP server of the deliveries, on a port of its own: whoever can reach it is a stranger until a signature is good. */
+import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { ConnectionLimit } from './connectionLimit.ts';
+import { registerWebhook, type WebhookOptions } from './webhook.ts';
+
+export interface WebhookServerOptions extends WebhookOptions {
+  readonly logger: Logger;
+  /** At once. @default 4000 */
+  readonly maxConnections?: number;
+}
+
+/** GitHub sends a delivery in one go, and gives up on its answer after 10 s. */
+const HEADERS_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** How long the rest of a body is read, and thrown away, after its answer: a connection that is closed at once may take the answer with it. */
+const LINGER_MS = 1_000;
+
+/** Makes the server; it listens when its `listen` is called. */
+export async function createWebhookServer({ maxConnections = 4_000, ...options }: WebhookServerOptions): Promise<FastifyInstance> {
+  const loggerInstance: FastifyBaseLogger = options.logger.child({ component: 'webhook' }, { level: 'warn' });
+  const server = fastify({
+    loggerInstance,
+    // What strangers send is no news; what becomes of deliveries is counted, and told now and then.
+    logController: new LogController({ disableRequestLogging: true }),
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    // Node looks at its timeouts every 30 s by default.
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000 },
+  });
+  // Of a request to another path no body is read, either.
+  server.removeAllContentTypeParsers();
+  const connections = new ConnectionLimit(server.server, maxConnections);
+  server.addHook('preClose', async () => connections.end());
+  server.addHook('onResponse', async ({ raw }) => {
+    if (!raw.complete) setTimeout(() => raw.complete || raw.destroy(), LINGER_MS).unref();
+  });
+  await registerWebhook(server, options);
+  return server;
+}

@@ -1,0 +1,63 @@
+/** The configuration of `holdfast webhook`: of the worker's settings those that it needs, and no credential. */
+import { oneLine, settingsIn, type HoldfastConfig } from './config.ts';
+import { ConfigError, type ConfigProblem } from './configError.ts';
+import { settings } from './settings.ts';
+import { loadTemporalConfig } from './temporalConfig.ts';
+import { unknownSettings } from './unknownSettings.ts';
+import { webhookSecrets, type WebhookEndpoint } from './webhookSecrets.ts';
+
+/** Durations in ms. */
+export interface WebhookConfig extends Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'codecKeyFile' | 'taskQueue' | 'http' | 'connectTimeoutMs' | 'log' | 'warnings'> {
+  readonly webhook: WebhookEndpoint;
+}
+
+/** docs/configuration.md names them. */
+export const webhookSettings = settings.pick({
+  HOLDFAST_TASK_QUEUE: true,
+  HOLDFAST_CODEC_KEY_FILE: true,
+  HOLDFAST_TEMPORAL_API_KEY_FILE: true,
+  HOLDFAST_HTTP_ADDRESS: true,
+  HOLDFAST_WEBHOOK_ADDRESS: true,
+  HOLDFAST_WEBHOOK_SECRET: true,
+  HOLDFAST_WEBHOOK_SECRET_FILE: true,
+  HOLDFAST_CONNECT_TIMEOUT: true,
+  HOLDFAST_LOG_LEVEL: true,
+  HOLDFAST_LOG_FORMAT: true,
+});
+
+/** @throws ConfigError with every problem found */
+export function loadWebhookConfig(env: Readonly<Record<string, string | undefined>>): WebhookConfig {
+  const set = settingsIn(env);
+  const problems: ConfigProblem[] = [];
+  const attempt = <T>(setting: string, read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      problems.push({ setting, message: oneLine(error) });
+      return undefined;
+    }
+  };
+  const parsed = webhookSettings.safeParse(set);
+  for (const issue of parsed.error?.issues ?? []) problems.push({ setting: issue.path.join('.'), message: issue.message });
+  if (set['HOLDFAST_WEBHOOK_SECRET'] !== undefined && set['HOLDFAST_WEBHOOK_SECRET_FILE'] !== undefined) problems.push({ setting: 'HOLDFAST_WEBHOOK_SECRET', message: 'HOLDFAST_WEBHOOK_SECRET_FILE is set too: keep one of the two' });
+  const temporal = attempt('TEMPORAL_*', () => loadTemporalConfig(set));
+  const secrets = attempt('HOLDFAST_WEBHOOK_SECRET_FILE', () => {
+    const found = webhookSecrets(set);
+    if (found === undefined) throw new Error("is not set: set it to the path of a file with the webhook's secret");
+    return found;
+  });
+  const warnings = unknownSettings(set, Object.keys(webhookSettings.shape), 'webhook');
+  if (problems.length > 0 || !parsed.success || temporal === undefined || secrets === undefined) throw new ConfigError([...problems, ...warnings]);
+  const s = parsed.data;
+  return {
+    temporal,
+    readTemporal: () => loadTemporalConfig(set),
+    codecKeyFile: s.HOLDFAST_CODEC_KEY_FILE,
+    taskQueue: s.HOLDFAST_TASK_QUEUE,
+    http: s.HOLDFAST_HTTP_ADDRESS,
+    webhook: { ...s.HOLDFAST_WEBHOOK_ADDRESS, secrets },
+    connectTimeoutMs: s.HOLDFAST_CONNECT_TIMEOUT,
+    log: { level: s.HOLDFAST_LOG_LEVEL, format: s.HOLDFAST_LOG_FORMAT },
+    warnings,
+  };
+}

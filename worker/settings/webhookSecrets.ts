@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+
+/** Gives the secrets of now, newest first: a file may be changed while the process runs. */
+export type WebhookSecrets = () => readonly string[];
+
+/** Where deliveries are received, and what they are signed with. */
+export interface WebhookEndpoint {
+  readonly host: string;
+  readonly port: number;
+  readonly secrets: WebhookSecrets;
+}
+
+/** @returns `undefined` where none is set @throws Error for a file that cannot be read, or is empty */
+export function webhookSecrets(set: Readonly<Record<string, string | undefined>>): WebhookSecrets | undefined {
+  const inline = set['HOLDFAST_WEBHOOK_SECRET'];
+  if (inline !== undefined) return () => [inline];
+  const file = set['HOLDFAST_WEBHOOK_SECRET_FILE'];
+  if (file === undefined) return undefined;
+  const read = (): string[] => {
+    const secrets = readText(file).split('\n').map((line) => line.trim()).filter((line) => line !== '');
+    if (secrets.length === 0) throw new Error(`${file} is empty: put the webhook's secret into it`);
+    return secrets;
+  };
+  read(); // a missing file is an error of now, not of the first delivery
+  return read;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`, { cause: error });
+  }
+}

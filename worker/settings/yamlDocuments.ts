@@ -1,0 +1,101 @@
+/** YAML, and JSON, which is YAML, as people write it. What nobody writes is refused before it takes long to read. */
+import { isNode, isScalar, LineCounter, parseAllDocuments, visit, type Document } from 'yaml';
+
+/** In characters: two hundred sets with a pod each, or thousands that share one. The parser takes up to a second for it. */
+const LONGEST = 256 * 1024;
+/** Uses of one anchor, those within others multiplied: hundreds of sets may share a template, and a bomb is found out. */
+const MAX_ALIASES = 10_000;
+/** Of what is no YAML at all, the first are enough. */
+const MOST_FAULTS = 20;
+/** The parser repeats what it stumbled over, however long that is. */
+const LONGEST_FAULT = 300;
+
+/** One thing that makes a text no YAML. */
+export interface YamlFault {
+  /** Which document, counted from 1; absent where none was found. */
+  readonly document?: number;
+  readonly message: string;
+}
+
+/** Its message goes on from the text's name, and repeats nothing of the text: somebody may have put a secret into it. */
+export class YamlError extends Error {
+  override readonly name = 'YamlError';
+  /** Where and what, if there is more to say; may repeat some of the text. */
+  readonly faults: readonly YamlFault[];
+
+  constructor(message: string, faults: readonly YamlFault[]) {
+    super(message);
+    this.faults = faults;
+  }
+}
+
+export interface YamlDocument {
+  readonly document: Document.Parsed;
+  readonly value: unknown;
+}
+
+/**
+ * @param lines - learns where lines begin
+ * @throws YamlError of what is no YAML, too long, nested too deeply, or grown beyond measure by aliases
+ */
+export function yamlDocuments(text: string, lines = new LineCounter()): YamlDocument[] {
+  if (text.length > LONGEST) throw new YamlError(`is ${Math.ceil(text.length / 1024)} KiB long: write at most ${LONGEST / 1024} KiB into one file`, []);
+  const documents = orFault(undefined, () => parsed(text, lines));
+  const faults = documents.flatMap((document, index) => orFault(index + 1, () => faultsOf(document)).map(([message, at]) => ({ document: index + 1, message: `${brief(message)} at ${placeOf(at, lines)}` })));
+  if (faults.length > 0) throw notYaml(faults.slice(0, MOST_FAULTS));
+  return documents.map((document, index) => ({ document, value: orFault(index + 1, () => document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown) }));
+}
+
+/** The value of a text that is one document; `null` of an empty one. @throws YamlError as {@link yamlDocuments} does, and of several documents */
+export function yamlValue(text: string): unknown {
+  const [first, second] = yamlDocuments(text);
+  if (second !== undefined) throw notYaml([{ document: 2, message: 'is one too many: write one document' }]);
+  return first?.value ?? null;
+}
+
+function parsed(text: string, lineCounter: LineCounter): Document.Parsed[] {
+  // `<<: *base` is how people share one template between sets. What is left to us takes the parser the square of the length.
+  const documents = parseAllDocuments(text, { lineCounter, merge: true, version: '1.2', uniqueKeys: false, prettyErrors: false });
+  return Array.isArray(documents) ? documents : [];
+}
+
+/** What is wrong with it, and at which character. */
+function faultsOf(document: Document.Parsed): [message: string, at: number][] {
+  const faults = document.errors.map(({ message, pos }): [string, number] => [message, pos[0]]);
+  visit(document, {
+    Map(_key, { items }) {
+      const known = new Set<unknown>();
+      for (const { key } of items) {
+        if (key === null) continue;
+        // No field has such a name; and to make a text of keys in keys in keys takes without an end.
+        if (!isScalar(key)) faults.push(['Map keys must be text', isNode(key) ? (key.range?.[0] ?? 0) : 0]);
+        else if (known.has(key.value)) faults.push(['Map keys must be unique', key.range?.[0] ?? 0]);
+        else known.add(key.value);
+      }
+    },
+  });
+  return faults;
+}
+
+function placeOf(at: number, lines: LineCounter): string {
+  const { line, col } = lines.linePos(at);
+  return `line ${line}, column ${col}`;
+}
+
+/** The parser throws when it can go no deeper, and when aliases of aliases grow. */
+function orFault<T>(document: number | undefined, does: () => T): T {
+  try {
+    return does();
+  } catch (error) {
+    throw notYaml([{ ...(document !== undefined && { document }), message: brief((error as Error).message) }]);
+  }
+}
+
+const notYaml = (faults: readonly YamlFault[]): YamlError => new YamlError('is neither YAML nor JSON: check its syntax', faults);
+
+/** The parser's words, but for those of the engine that runs it. */
+function brief(message: string): string {
+  if (message.startsWith('Maximum call stack')) return 'it is nested too deeply';
+  const line = message.split('\n')[0] ?? '';
+  return line.length > LONGEST_FAULT ? `${line.slice(0, LONGEST_FAULT)} …` : line;
+}
