@@ -88,6 +88,7 @@ describe('network policies', () => {
     ['a worker reaches the API server', WORKER, at('10.96.0.1'), 443, true],
     ['a worker reaches a runner', WORKER, RUNNER, 8078, false],
     ['an ingress controller brings a webhook', INGRESS, WORKER, 8081, true],
+    ['a scraper comes for metrics', INGRESS, WORKER, 8080, true],
     ['an ingress controller reaches another port', INGRESS, WORKER, 9090, false],
   ])('%s', (_what, from, to, port, expected) => {
     expect(mayConnect(from, to, port)).toBe(expected);
