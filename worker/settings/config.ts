@@ -78,27 +78,31 @@ export function settingsIn(env: Env): Record<string, string> {
 export function loadConfig(env: Env = process.env): HoldfastConfig {
   const set = settingsIn(env);
   const problems: ConfigProblem[] = [];
-  const attempt = <T>(setting: string, read: () => T): T | undefined => {
-    try {
-      return read();
-    } catch (error) {
-      problems.push({ setting, message: oneLine(error) });
-      return undefined;
-    }
-  };
-
   const parsed = settings.safeParse(set);
   for (const issue of parsed.error?.issues ?? []) problems.push({ setting: issue.path.join('.'), message: issue.message });
   const policy = readPodPolicy(set, problems);
   problems.push(...contradictions(set, parsed.data, policy));
-  const temporal = attempt('TEMPORAL_*', () => loadTemporalConfig(set));
-  const secrets = attempt('HOLDFAST_WEBHOOK_SECRET_FILE', () => webhookSecrets(set));
+  const temporal = readSetting('TEMPORAL_*', problems, () => loadTemporalConfig(set));
+  const secrets = readSetting('HOLDFAST_WEBHOOK_SECRET_FILE', problems, () => webhookSecrets(set));
   const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems);
   const timeouts = readDocument(set, { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' }, timeoutPolicySchema, problems) ?? {};
   const warnings = unknownSettings(set, Object.keys(settings.shape), 'worker');
   // What is missing may be there under a misspelt name.
   if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError([...problems, ...warnings]);
   return assemble(parsed.data, { temporal, secrets, credentials, timeouts, policy, warnings, set });
+}
+
+/**
+ * @param problems - gets an entry when it cannot be read
+ * @returns `undefined` then
+ */
+export function readSetting<T>(setting: string, problems: ConfigProblem[], read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    problems.push({ setting, message: oneLine(error) });
+    return undefined;
+  }
 }
 
 interface Read {

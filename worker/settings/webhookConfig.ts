@@ -1,5 +1,5 @@
 /** The configuration of `holdfast webhook`: of the worker's settings those that it needs, and no credential. */
-import { oneLine, settingsIn, type HoldfastConfig } from './config.ts';
+import { readSetting, settingsIn, type HoldfastConfig } from './config.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { settings } from './settings.ts';
 import { loadTemporalConfig } from './temporalConfig.ts';
@@ -29,19 +29,11 @@ export const webhookSettings = settings.pick({
 export function loadWebhookConfig(env: Readonly<Record<string, string | undefined>>): WebhookConfig {
   const set = settingsIn(env);
   const problems: ConfigProblem[] = [];
-  const attempt = <T>(setting: string, read: () => T): T | undefined => {
-    try {
-      return read();
-    } catch (error) {
-      problems.push({ setting, message: oneLine(error) });
-      return undefined;
-    }
-  };
   const parsed = webhookSettings.safeParse(set);
   for (const issue of parsed.error?.issues ?? []) problems.push({ setting: issue.path.join('.'), message: issue.message });
   if (set['HOLDFAST_WEBHOOK_SECRET'] !== undefined && set['HOLDFAST_WEBHOOK_SECRET_FILE'] !== undefined) problems.push({ setting: 'HOLDFAST_WEBHOOK_SECRET', message: 'HOLDFAST_WEBHOOK_SECRET_FILE is set too: keep one of the two' });
-  const temporal = attempt('TEMPORAL_*', () => loadTemporalConfig(set));
-  const secrets = attempt('HOLDFAST_WEBHOOK_SECRET_FILE', () => {
+  const temporal = readSetting('TEMPORAL_*', problems, () => loadTemporalConfig(set));
+  const secrets = readSetting('HOLDFAST_WEBHOOK_SECRET_FILE', problems, () => {
     const found = webhookSecrets(set);
     if (found === undefined) throw new Error("is not set: set it to the path of a file with the webhook's secret");
     return found;
