@@ -199,14 +199,14 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     const held = runners[0] ?? { workflowId: '', runnerName: '' };
 
     expect(await cli('hold', name, held.workflowId.replace('runner-', ''))).toMatchObject({ status: 0, stdout: `${name}: ${held.workflowId} is held: no scale-down and no rollout touches it\n` });
-    expect(await json<RunnerSetStatus>('pause', name, '--reason', 'node\u001B[31m work')).toMatchObject({ paused: 'paused: node [31m work', holds: [held.workflowId] });
+    expect(await json<RunnerSetStatus>('pause', name, '--reason', 'node\u001B[31m work')).toMatchObject({ paused: 'paused: node[31m work', holds: [held.workflowId] });
     // A file that does not mention an operator's hand leaves it where it is.
     expect((await apply(setOf({ minIdle: 3 }))).stdout).toBe(`= ${name}: unchanged\n${name}: unchanged\n`);
     expect((await apply(setOf({ minIdle: 3, max: 6 }))).stdout).toBe(`~ ${name}: changed\n    ~ max: 5 → 6\n${name}: changed, 3 runners wanted now\n`);
-    expect(await run().status()).toMatchObject({ paused: 'paused: node [31m work', holds: [held.workflowId] });
+    expect(await run().status()).toMatchObject({ paused: 'paused: node[31m work', holds: [held.workflowId] });
     expect((await cli('scale', name, '--min-idle', '0', '--max', '4')).stdout).toBe(`${name}: 0 runners wanted now (at least 0 idle, at most 4)\n`);
     const shown = (await cli('get', name)).stdout;
-    expect(shown).toMatch(/^Starts no runner: paused: node \[31m work$/m);
+    expect(shown).toMatch(/^Starts no runner: paused: node\[31m work$/m);
     expect(shown).toMatch(new RegExp(`^Holds: +${held.workflowId}$`, 'm'));
     expect(shown).toMatch(new RegExp(`^${held.workflowId} +idle +[0-9a-f]{10} +\\d+s +held +- +${held.runnerName}$`, 'm'));
     // oxlint-disable-next-line no-control-regex -- that none is printed is the point
