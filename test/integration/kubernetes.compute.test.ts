@@ -179,8 +179,8 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
           ['other', async () => await compute.deletePod(pod, { announce: 'cancelled' })],
           ['other', async () => await compute.readRegistrationSecret(harness.newIdentity())],
           ['deletion', async () => await compute.deleteRegistrationSecret(harness.newIdentity())],
-          ['other', async () => await compute.fenceClaims(harness.newIdentity(), [CACHE], { podUid: pod.uid, node: 'contract-node' })],
-          ['other', async () => await compute.nodeState('contract-node')],
+          ['other', async () => await compute.fenceClaims(harness.newIdentity(), [CACHE], { podUid: pod.uid, node: 'no-such-node' })],
+          ['other', async () => await compute.nodeState('no-such-node')],
           ['other', async () => await compute.place()],
         ];
         for (const [kind, call] of calls) {
@@ -189,7 +189,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
         }
         // The same, asked of the server itself.
         expect((await compute.observe(pod))?.uid).toBe(pod.uid);
-        expect(await compute.nodeState('contract-node')).toBe('gone');
+        expect(await compute.nodeState('no-such-node')).toBe('gone');
       } finally {
         await proxy.close();
       }

@@ -89,7 +89,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     await harness.vanish(pod);
     proxy.down = false;
     const { pod: last, previous } = await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
-    expect(last).toMatchObject({ ended: true, gone: true, node: 'contract-node', startedAt: expect.any(String) });
+    expect(last).toMatchObject({ ended: true, gone: true, node: harness.namespace, startedAt: expect.any(String) });
     expect(previous).toMatchObject({ gone: false });
     await until('the watch is synced again', () => watch.synced());
     expect(lists()).toBe(3);

@@ -21,22 +21,19 @@ export interface KubernetesHarness extends ComputeContractHarness {
   patchStatus(pod: PodRef, status: V1PodStatus): Promise<void>;
 }
 
-/** A node that no kubelet plays: pods are bound to it, and the harness writes their status. */
-const NODE = 'contract-node';
 /** No scheduler goes by this name, so that no real node of the same lab gets the pods. */
 const SCHEDULER = 'contract';
 
 /**
- * Kubernetes compute in a namespace of its own, on an API server without nodes.
- * @param withNode - the node is there, for pods that live for long: those of one that is not are collected after a while
+ * Kubernetes compute in a namespace of its own, with a node that no kubelet plays: pods are bound to it, and the harness writes their status. (The node is
+ * there, because pods of one that is not are collected: by any minute of a cluster that has seen others of it.)
  */
-export async function startKubernetesHarness(kubeconfig: string, withNode = false): Promise<KubernetesHarness> {
+export async function startKubernetesHarness(kubeconfig: string): Promise<KubernetesHarness> {
   const kubeConfig = loadKubeConfig({ path: kubeconfig });
   const core = kubeConfig.makeApiClient(CoreV1Api);
   const namespace = `contract-${randomUUID().slice(0, 8)}`;
-  const node = withNode ? namespace : NODE;
   await core.createNamespace({ body: { metadata: { name: namespace } } });
-  if (withNode) await core.createNode({ body: { metadata: { name: node } } });
+  await core.createNode({ body: { metadata: { name: namespace } } });
   await until('the namespace has its service account', async () =>
     (await core.listNamespacedServiceAccount({ namespace })).items.some(({ metadata }) => metadata?.name === 'default'));
   const log: KubernetesHarness['log'] = [];
@@ -85,7 +82,7 @@ export async function startKubernetesHarness(kubeconfig: string, withNode = fals
       terminationGracePeriodSeconds: 20,
     }),
     async makeRunning(pod) {
-      await core.createNamespacedPodBinding({ name: pod.name, namespace, body: { metadata: { name: pod.name }, target: { apiVersion: 'v1', kind: 'Node', name: node } } });
+      await core.createNamespacedPodBinding({ name: pod.name, namespace, body: { metadata: { name: pod.name }, target: { apiVersion: 'v1', kind: 'Node', name: namespace } } });
       await patchStatus(pod, { phase: 'Running', containerStatuses: [runnerStatus({ running: { startedAt: now() } }, true)] });
     },
     async end(pod, exitCode) {
@@ -97,7 +94,7 @@ export async function startKubernetesHarness(kubeconfig: string, withNode = fals
     async close() {
       for (const compute of instances) await compute.close();
       await core.deleteNamespace({ name: namespace });
-      if (withNode) await core.deleteNode({ name: node });
+      await core.deleteNode({ name: namespace });
     },
   };
 }

@@ -60,7 +60,7 @@ export class SweepWorld {
 
   static async open(lab: LabState): Promise<SweepWorld> {
     const { address = '' } = lab.temporal ?? {};
-    const [harness, simulator, connection] = await Promise.all([startKubernetesHarness(lab.kubernetes?.kubeconfig ?? '', true), startSimulator({ tokens: [{ token: 'ghp_sweep', name: 'sweep' }] }), Connection.connect({ address })]);
+    const [harness, simulator, connection] = await Promise.all([startKubernetesHarness(lab.kubernetes?.kubeconfig ?? ''), startSimulator({ tokens: [{ token: 'ghp_sweep', name: 'sweep' }] }), Connection.connect({ address })]);
     return new SweepWorld(harness, simulator, new Client({ connection }), address, placeName(await harness.compute.place()));
   }
 
