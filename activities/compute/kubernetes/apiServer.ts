@@ -143,7 +143,8 @@ export class ApiServer {
     try {
       const answer = await this.#send(call, call.signal, { headersTimeout: this.#timeoutMs, bodyTimeout: quietMs });
       status = answer.statusCode;
-      if (status === 200) return answer.body;
+      // 204: there is nothing to stream, as of the log of a pod that no node has taken.
+      if (status === 200 || status === 204) return answer.body;
       throw new ApiError(status, await answer.body.text(), flat(answer.headers));
     } finally {
       this.#onRequest({ verb: call.verb, resource: call.resource, status, ms: performance.now() - startedAt });
