@@ -52,13 +52,16 @@ describe('a signal', () => {
   });
 });
 
-test('its status is not lost to a file that is just being read as it ends', async () => {
+test('its status is not lost to a file that is just being written as it ends', async () => {
   const dir = folder();
-  const [jobs, path] = [join(dir, 'jobs'), join(dir, 'marker')];
-  // What the job hooks note is looked at twice a second: here that takes until somebody writes.
-  const supervised = run(['--mode', 'github', '--run-dir', dir, '--marker', path, '--', 'sh', '-c', `rm ${jobs}; mkfifo ${jobs}; echo up; sleep 0.7; exit 3`]).reading();
+  const [reason, path] = [join(dir, 'stop-reason.tmp'), join(dir, 'marker')];
+  // What the command is told waits here until somebody reads it.
+  expect(spawnSync('mkfifo', [reason]).status).toBe(0);
+  const supervised = run(['--run-dir', dir, '--marker', path, '--', 'sh', '-c', `trap "exit 3" TERM; echo up; ${TICK}`]).reading();
+  await supervised.printed('up');
+  supervised.signal('SIGTERM');
   await until('the end is recorded', () => existsSync(path));
-  writeFileSync(jobs, '');
+  expect(spawnSync('timeout', ['10', 'cat', reason]).stdout.toString()).toBe('cancelled\n');
   expect(await supervised.ended()).toEqual({ code: 3, signal: null });
 });
 
