@@ -179,7 +179,8 @@ export class SetJobs {
     for (const [key, at] of this.#over) {
       if (at > now - FORGET_MS && this.#over.size <= MAX_OVER_JOBS) break;
       this.#over.delete(key);
-      this.#forgottenUntil = Math.max(this.#forgottenUntil, at);
+      // One that had to go for want of room says nothing of the news of its time: most of that is still to come.
+      if (at <= now - FORGET_MS) this.#forgottenUntil = Math.max(this.#forgottenUntil, at);
     }
     for (const [key, { state, since, seenAt }] of this.#live) {
       if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
