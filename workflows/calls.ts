@@ -3,6 +3,7 @@ import { ActivityCancellationType, ActivityFailure, ApplicationFailure, Cancella
 import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, type TearDownInput } from '../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
+import { fairnessKey } from '../core/domain/fairnessKey.ts';
 import type { PodView } from '../core/domain/pod.ts';
 
 /**
@@ -62,8 +63,7 @@ export function ciCalls(credential: string, scope: Scope, kind: keyof typeof PRI
     retry: RETRY,
     // The answer of a call that is under way is worth waiting for: it may have changed the world. One that backs off is cancelled at once.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    // Fairness keys are limited to 64 bytes.
-    priority: { priorityKey: PRIORITY[kind], fairnessKey: scope.name.slice(0, 64) },
+    priority: { priorityKey: PRIORITY[kind], fairnessKey: fairnessKey(scope.name) },
     ...common(options),
   });
 }
@@ -105,7 +105,7 @@ export function queueCheckCalls(credential: string, scope: Scope): Pick<Holdfast
     scheduleToCloseTimeout: '5m',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { ...RETRY, maximumAttempts: QUEUE_CHECK_TRIES },
-    priority: { priorityKey: PRIORITY.queueCheck, fairnessKey: scope.name.slice(0, 64) },
+    priority: { priorityKey: PRIORITY.queueCheck, fairnessKey: fairnessKey(scope.name) },
   });
 }
 

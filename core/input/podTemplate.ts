@@ -1,6 +1,7 @@
 /** What a user's pod template may say: the parts that Holdfast depends on. The API server checks the rest. Pure. */
 import type { RunnerInput } from '../contract/index.ts';
 import { isReservedEnv, isReservedMetadata, isReservedPath, REGISTER_CONTAINER, RESERVED_VOLUME_PREFIX, RUNNER_CONTAINER, SUPERVISOR_CONTAINER } from '../domain/podTemplate.ts';
+import { isObject } from '../isObject.ts';
 
 /** Fields of the pod's spec that follow from the runner's own settings, with what to write instead. */
 const RESERVED_SPEC: Readonly<Record<string, string>> = {
@@ -121,8 +122,4 @@ function isDeeper(value: unknown, depth: number): boolean {
     level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
   }
   return false;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

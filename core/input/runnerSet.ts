@@ -7,6 +7,7 @@ import { milliseconds, type Milliseconds } from '../domain/duration.ts';
 import { toBounds, type ScaleBounds } from '../domain/scale.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../domain/setRunnerNames.ts';
 import { needsSlots } from '../domain/slots.ts';
+import { isObject } from '../isObject.ts';
 import { duration, durationFields, durationOrNone, toErrors, type FieldsOf, type InputError, type Parsed } from './fields.ts';
 import { parseRunnerInput, type RunnerAdmission, type RunnerSpec } from './runner.ts';
 
@@ -39,7 +40,6 @@ export interface SetScheduleSpec {
 export const MAX_RUNNERS = 5_000;
 
 const UTC = 'UTC';
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 const size = z.number().int('must be a whole number').min(0, 'must be 0 or more').max(MAX_RUNNERS, `must be at most ${MAX_RUNNERS}: make a larger fleet of several sets`);
 const scaleFields = { replicas: size.exactOptional(), minIdle: size.exactOptional(), max: size.exactOptional() };
 

@@ -26,7 +26,7 @@ const SCHEDULER = 'contract';
 
 /**
  * Kubernetes compute in a namespace of its own, with a node that no kubelet plays: pods are bound to it, and the harness writes their status. (The node is
- * there, because pods of one that is not are collected: by any minute of a cluster that has seen others of it.)
+ * there: the pods of one that is not are deleted by the cluster, within a minute once it has missed that node.)
  */
 export async function startKubernetesHarness(kubeconfig: string): Promise<KubernetesHarness> {
   const kubeConfig = loadKubeConfig({ path: kubeconfig });

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { clearTextWarnings } from '../../core/input/clearText.ts';
 import { CODEC_KEY_FILE } from '../codec/codecKeyFile.ts';
+import { CliError } from './terminal/exit.ts';
 import type { Output, Terminal } from './terminal/output.ts';
 import type { ConnectionFlags, Session } from './temporal/session.ts';
 
@@ -17,6 +18,12 @@ export interface CommandContext {
 export function warn({ output, terminal }: CommandContext, warnings: readonly string[], input: Parameters<typeof clearTextWarnings>[0], of = ''): void {
   const inClear = terminal.env[CODEC_KEY_FILE] ? [] : clearTextWarnings(input);
   for (const warning of [...warnings, ...inClear]) output.note('warning', `warning: ${of === '' ? '' : `${of}: `}${warning}`);
+}
+
+/** The value of a list's option `--limit`. @throws CliError `usage` */
+export function readLimit(limit: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(limit)) throw new CliError('usage', `--limit: "${limit}" is not a number from 1 to 999999`);
+  return Number(limit);
 }
 
 /** Opens a session for one command, and closes it. The Temporal SDK is loaded here, not before. */

@@ -99,16 +99,11 @@ export class ApiServer {
    *   the server is away ComputeError `unavailable` with `retryAfterMs`
    */
   async call<T>(call: ApiCall): Promise<T> {
-    const text = await this.text(call);
+    const text = await this.#pastBreaker(call.signal, async () => await this.#text(call));
     const answer = parse(text);
     // All objects of the API server say what they are. A login page, taken for a pod, would be another one than was asked for.
     if (typeof answer?.kind !== 'string') throw new ApiError(200, text, {});
     return answer as T;
-  }
-
-  /** As {@link call}, for an answer that is plain text. */
-  async text(call: ApiCall): Promise<string> {
-    return await this.#pastBreaker(call.signal, async () => await this.#text(call));
   }
 
   async #text(call: ApiCall): Promise<string> {

@@ -1,4 +1,5 @@
 /** Pod templates laid upon each other, as a strategic merge patch of Kubernetes would. Pure. */
+import { isObject } from '../../../core/isObject.ts';
 
 /** Lists that Kubernetes itself merges by a key ("patchMergeKey" in its API description); all others are replaced as a whole. */
 const MERGE_KEYS: Readonly<Record<string, string>> = {
@@ -25,8 +26,4 @@ export function merge(base: unknown, over: unknown, field = ''): unknown {
   const merged: Record<string, unknown> = { ...base };
   for (const [name, value] of Object.entries(over)) merged[name] = merge(base[name], value, name);
   return merged;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

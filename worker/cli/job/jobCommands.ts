@@ -2,8 +2,7 @@
 import { Option, type Command } from 'commander';
 import type { CancelMode } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
-import { warn, withSession, type CommandContext } from '../commandContext.ts';
-import { CliError } from '../terminal/exit.ts';
+import { readLimit, warn, withSession, type CommandContext } from '../commandContext.ts';
 import type { JobSelection } from './getJob.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
@@ -20,7 +19,8 @@ export function addJobCommands(program: Command, context: CommandContext): void 
     .addHelpText('after', '\nExample:\n  $ holdfast job schema > job.schema.json')
     .action(async () => {
       const { jobJsonSchema } = await import('./jobJsonSchema.ts');
-      context.output.result(jobJsonSchema(), JSON.stringify(jobJsonSchema(), undefined, 2).split('\n'));
+      const schema = jobJsonSchema();
+      context.output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
     });
 }
 
@@ -59,9 +59,9 @@ function addList(job: Command, context: CommandContext): void {
     .option('--limit <n>', 'at most this many', '100')
     .addHelpText('after', '\nExample:\n  $ holdfast job list --name web --all\n\nWhat it shows may be a second old.')
     .action(async (flags: JobSelection & { limit: string }) => {
-      if (!/^[1-9]\d{0,5}$/.test(flags.limit)) throw new CliError('usage', `--limit: "${flags.limit}" is not a number from 1 to 999999`);
+      const limit = readLimit(flags.limit);
       const { listJobs } = await import('./getJob.ts');
-      await withSession(command, context, (session) => listJobs(session, context.output, flags, Number(flags.limit)));
+      await withSession(command, context, (session) => listJobs(session, context.output, flags, limit));
     });
 }
 

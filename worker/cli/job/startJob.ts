@@ -1,5 +1,6 @@
 /** Starts a job from a file. */
 import { JOB_WORKFLOW, SEARCH_ATTRIBUTES, type JobInput } from '../../../core/contract/index.ts';
+import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
 import { parseJobInput, type JobSpec } from '../../../core/input/job.ts';
 import { markdownText, shorten } from '../../../core/domain/shownText.ts';
 import { readableName } from '../runner/readableName.ts';
@@ -43,7 +44,7 @@ export async function startJob(session: Session, { workflowId, input, spec }: Jo
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         staticSummary: shorten(markdownText(`job ${name}: ${steps.map((step) => step.name).join(', ')}`), SUMMARY),
         typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.name, value: name }, ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }])],
-        priority: { fairnessKey: (scope?.name ?? name).slice(0, 64) },
+        priority: { fairnessKey: fairnessKey(scope?.name ?? name) },
       }),
     );
     return { workflowId, runId: handle.firstExecutionRunId, attached: false };

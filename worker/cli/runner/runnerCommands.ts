@@ -1,7 +1,7 @@
 /** `holdfast runner …` and `holdfast run`: their options and help. */
 import { Option, type Command } from 'commander';
 import { defined } from '../../../core/defined.ts';
-import { warn, withSession, type CommandContext } from '../commandContext.ts';
+import { readLimit, warn, withSession, type CommandContext } from '../commandContext.ts';
 import { CliError, EXIT } from '../terminal/exit.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { Selection } from './selection.ts';
@@ -44,11 +44,11 @@ function addList(runner: Command, context: CommandContext): void {
     .option('--limit <n>', 'at most this many', '100')
     .addHelpText('after', '\nExamples:\n  $ holdfast runner list --set linux --phase Busy\n  $ holdfast runner list --all -q \'RunnerCause = "evicted" AND StartTime > "2026-01-01T00:00:00Z"\'\n\nWhat it shows may be a second old.')
     .action(async (flags: Selection & { limit: string }) => {
-      if (!/^[1-9]\d{0,5}$/.test(flags.limit)) throw new CliError('usage', `--limit: "${flags.limit}" is not a number from 1 to 999999`);
+      const limit = readLimit(flags.limit);
       const { selectionQuery } = await import('./selection.ts');
       selectionQuery(flags); // bad usage is told before Temporal is looked for
       const { listRunners } = await import('./listRunners.ts');
-      await withSession(command, context, (session) => listRunners(session, context.output, flags, Number(flags.limit)));
+      await withSession(command, context, (session) => listRunners(session, context.output, flags, limit));
     });
 }
 

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 // Not the contract's index: what prints the help must not load Temporal's SDK.
 import { RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerInput, type RunnerTimeouts, type StopInput } from '../../../core/contract/runnerInput.ts';
+import { isObject } from '../../../core/isObject.ts';
 import { CliError, type FieldError } from '../terminal/exit.ts';
 
 /** An option of `runner start` and `run`, and the field of the input that it fills. */
@@ -54,7 +55,6 @@ const longName = (option: string): string => option.replace(/ .*/, '');
 const keyOf = (option: string): string => longName(option).slice(2).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * The input that flags, a command line and a file's object describe together; flags win. Not validated yet.

@@ -2,6 +2,7 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../../core/contract/index.ts';
+import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
 import { markdownText } from '../../../core/domain/shownText.ts';
 import { parseRunnerInput, type RunnerSpec } from '../../../core/input/runner.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
@@ -37,7 +38,7 @@ export async function planStart(flags: RunnerFlags, command: readonly string[] =
   const parsed = parseRunnerInput(raw, { workflowId, policy: 'elsewhere' });
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const { spec } = parsed;
-  return { workflowId, input: raw as RunnerInput, summary: summaryOf(spec), searchAttributes: searchAttributesOf(spec), warnings: spec.warnings, fairnessKey: fairnessKeyOf(spec.scope?.name ?? spec.name) };
+  return { workflowId, input: raw as RunnerInput, summary: summaryOf(spec), searchAttributes: searchAttributesOf(spec), warnings: spec.warnings, fairnessKey: fairnessKey(spec.scope?.name ?? spec.name) };
 }
 
 /**
@@ -94,9 +95,6 @@ function searchAttributesOf(spec: RunnerSpec): SearchAttributePair[] {
     ...(spec.set === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.set, value: spec.set }]),
   ];
 }
-
-/** Temporal limits a fairness key to 64 bytes; scopes are ASCII. */
-const fairnessKeyOf = (scope: string): string => scope.slice(0, 64);
 
 /** At most `bytes` bytes of UTF-8: Temporal refuses a longer summary. */
 function clip(text: string, bytes: number): string {

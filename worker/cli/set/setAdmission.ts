@@ -2,6 +2,7 @@
 import { scheduleFault } from '../../../activities/sets/schedules.ts';
 import type { RunnerSetInput } from '../../../core/contract/index.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../../core/input/runnerSet.ts';
+import { isObject } from '../../../core/isObject.ts';
 import { CliError, type FieldError } from '../terminal/exit.ts';
 import type { SetDocument } from './setDocuments.ts';
 
@@ -40,8 +41,6 @@ export function admitSets(documents: readonly SetDocument[], shown: string): Adm
   if (faults.length === 0) return admitted;
   throw new CliError('invalid_input', `nothing was applied: ${documents.length === 1 ? `the set in ${shown} is` : `${bad} of ${documents.length} sets in ${shown} are`} invalid`, { fields: faults });
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /** Two documents of one name would undo each other. */
 function takenName(document: SetDocument, places: Map<string, string>): FieldError[] {

@@ -1,5 +1,6 @@
 /** Starts the workflow of a set. */
 import { SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover, type SetScale } from '../../../core/contract/index.ts';
+import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
 import { markdownText, printable, shorten } from '../../../core/domain/shownText.ts';
 import type { SetSpec } from '../../../core/input/runnerSet.ts';
 import type { Session } from '../temporal/session.ts';
@@ -21,7 +22,7 @@ export async function startSet(session: Session, input: RunnerSetInput, spec: Se
       // From the start, so that the webhook finds it before a worker does.
       memo: { [SET_COVER_MEMO]: coverOf(spec) },
       typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: spec.name }, ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }])],
-      priority: { fairnessKey: (spec.scope?.name ?? spec.name).slice(0, 64) },
+      priority: { fairnessKey: fairnessKey(spec.scope?.name ?? spec.name) },
     }),
   );
   return handle.firstExecutionRunId;

@@ -1,0 +1,2 @@
+/** The key by which Temporal gives scopes turns on a task queue: at most 64 bytes (https://docs.temporal.io/task-queue-priority-fairness). Scopes are ASCII. */
+export const fairnessKey = (scope: string): string => scope.slice(0, 64);
