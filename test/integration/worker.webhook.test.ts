@@ -294,7 +294,8 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect(new Set(outcomes)).toEqual(new Set(['temporal_unavailable']));
     client = there;
     await until('it to be accepted again', async () => (await deliver({ body: queued(1, ['linux']), id, to: impatient })).statusCode === 202);
-    expect(await set.batches()).toHaveLength(1);
+    // More than one where a slow server took a delivery that was answered 503 by then: that is made again, and told twice.
+    expect(new Set((await set.events()).map(({ jobId }) => jobId))).toEqual(new Set([1]));
     await impatient.close();
     await away.close();
   });
