@@ -3,10 +3,21 @@ import { describe, expect, test } from '@jest/globals';
 import { outcomeOf, runnerTable } from '../../worker/cli/runner/listRunners.ts';
 import { Output } from '../../worker/cli/terminal/output.ts';
 import { pendingActivities } from '../../worker/cli/temporal/pendingActivities.ts';
+import { workflowSummary } from '../../worker/cli/temporal/summary.ts';
 import { PhaseLine, seenText } from '../../worker/cli/runner/phaseLine.ts';
 import { cleanDeep, formatAge } from '../../worker/cli/terminal/text.ts';
 import { CliError } from '../../worker/cli/terminal/exit.ts';
 import { recordingTerminal } from '../support/cli.ts';
+
+test.each([
+  ['fits', 'ephemeral runner for acme/app (linux, x64)', 'ephemeral runner for acme/app (linux, x64)'],
+  ['has a meaning in Markdown', 'echo *', String.raw`echo \*`],
+  ['is too long', 'a'.repeat(300), `${'a'.repeat(197)}…`],
+  ['is of characters of four bytes', '🏃'.repeat(100), `${'🏃'.repeat(49)}…`],
+])('the summary of a workflow whose text %s', (_what, text, summary) => {
+  expect(workflowSummary(text)).toBe(summary);
+  expect(Buffer.byteLength(summary)).toBeLessThanOrEqual(200);
+});
 
 describe('text from outside', () => {
   test('cleanDeep cleans strings and keys, and leaves the rest', () => {

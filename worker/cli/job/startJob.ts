@@ -2,16 +2,13 @@
 import { JOB_WORKFLOW, SEARCH_ATTRIBUTES, type JobInput } from '../../../core/contract/index.ts';
 import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
 import { parseJobInput, type JobSpec } from '../../../core/input/job.ts';
-import { markdownText, shorten } from '../../../core/domain/shownText.ts';
 import { readableName } from '../runner/readableName.ts';
 import { fieldText, readInputFile, shownPath } from '../runner/runnerFlags.ts';
 import type { StartedRunner } from '../runner/startRunner.ts';
 import { CliError } from '../terminal/exit.ts';
 import type { Session } from '../temporal/session.ts';
+import { workflowSummary } from '../temporal/summary.ts';
 import { jobError } from './jobClient.ts';
-
-/** Temporal's bound is 200 bytes; what is in here is mostly ASCII. */
-const SUMMARY = 120;
 
 /** Everything that a start needs, decided before Temporal is asked. */
 export interface JobPlan {
@@ -42,7 +39,7 @@ export async function startJob(session: Session, { workflowId, input, spec }: Jo
         args: [input],
         workflowIdConflictPolicy: 'FAIL',
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-        staticSummary: shorten(markdownText(`job ${name}: ${steps.map((step) => step.name).join(', ')}`), SUMMARY),
+        staticSummary: workflowSummary(`job ${name}: ${steps.map((step) => step.name).join(', ')}`),
         typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.name, value: name }, ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }])],
         priority: { fairnessKey: fairnessKey(scope?.name ?? name) },
       }),

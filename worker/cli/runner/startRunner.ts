@@ -3,11 +3,11 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../../core/contract/index.ts';
 import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
-import { markdownText } from '../../../core/domain/shownText.ts';
 import { parseRunnerInput, type RunnerSpec } from '../../../core/input/runner.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { readableName } from './readableName.ts';
 import type { Session } from '../temporal/session.ts';
+import { workflowSummary } from '../temporal/summary.ts';
 import { toCliError } from '../temporal/temporalErrors.ts';
 
 /** Everything that a start needs, decided before Temporal is asked. */
@@ -84,8 +84,8 @@ export async function findRunner(session: Session, id: string): Promise<StartedR
 }
 
 function summaryOf({ ephemeral, scope, labels, pod }: RunnerSpec): string {
-  if (scope === undefined) return clip(markdownText((pod.command ?? []).join(' ')), 200);
-  return clip(markdownText(`${ephemeral ? 'ephemeral' : 'static'} runner for ${scope.name} (${labels.join(', ')})`), 200);
+  if (scope === undefined) return workflowSummary((pod.command ?? []).join(' '));
+  return workflowSummary(`${ephemeral ? 'ephemeral' : 'static'} runner for ${scope.name} (${labels.join(', ')})`);
 }
 
 function searchAttributesOf(spec: RunnerSpec): SearchAttributePair[] {
@@ -94,11 +94,4 @@ function searchAttributesOf(spec: RunnerSpec): SearchAttributePair[] {
     ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),
     ...(spec.set === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.set, value: spec.set }]),
   ];
-}
-
-/** At most `bytes` bytes of UTF-8: Temporal refuses a longer summary. */
-function clip(text: string, bytes: number): string {
-  let clipped = text;
-  while (Buffer.byteLength(clipped) > bytes) clipped = Array.from(clipped).slice(0, -1).join('');
-  return clipped;
 }

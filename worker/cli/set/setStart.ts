@@ -1,12 +1,10 @@
 /** Starts the workflow of a set. */
 import { SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover, type SetScale } from '../../../core/contract/index.ts';
 import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
-import { markdownText, printable, shorten } from '../../../core/domain/shownText.ts';
+import { printable } from '../../../core/domain/shownText.ts';
 import type { SetSpec } from '../../../core/input/runnerSet.ts';
 import type { Session } from '../temporal/session.ts';
-
-/** Temporal's bound is 200 bytes; what is in here is mostly ASCII. */
-const SUMMARY = 120;
+import { workflowSummary } from '../temporal/summary.ts';
 
 /** @returns the id of its run @throws what the client throws: `WorkflowExecutionAlreadyStartedError` among others */
 export async function startSet(session: Session, input: RunnerSetInput, spec: SetSpec): Promise<string> {
@@ -18,7 +16,7 @@ export async function startSet(session: Session, input: RunnerSetInput, spec: Se
       args: [input],
       workflowIdConflictPolicy: 'FAIL',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      staticSummary: shorten(`set of ${markdownText(summaryOf(spec))}`, SUMMARY),
+      staticSummary: workflowSummary(`set of ${summaryOf(spec)}`),
       // From the start, so that the webhook finds it before a worker does.
       memo: { [SET_COVER_MEMO]: coverOf(spec) },
       typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: spec.name }, ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }])],
