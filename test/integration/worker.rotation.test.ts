@@ -72,7 +72,11 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
       await until('its pod', () => compute.pods.size > 0);
 
       writeFileSync(mounted.apiKey, 'key-2');
-      await until('the other API key', () => gate.seen.apiKeys.has('key-2'));
+      // The worker's own calls may all be polls by now, which last a minute.
+      await until('the other API key', async () => {
+        await link.client.workflowService.getSystemInfo({});
+        return gate.seen.apiKeys.has('key-2');
+      });
       expect(link.connection).toBe(connection);
 
       // Half of it is there, as where two files are written one after the other: what is at hand is used on.
