@@ -43,7 +43,8 @@ const UTC = 'UTC';
 const size = z.number().int('must be a whole number').min(0, 'must be 0 or more').max(MAX_RUNNERS, `must be at most ${MAX_RUNNERS}: make a larger fleet of several sets`);
 const scaleFields = { replicas: size.exactOptional(), minIdle: size.exactOptional(), max: size.exactOptional() };
 
-const schema = z.strictObject({
+/** Field by field, but for the template. Unknown fields are errors. */
+export const setSchema = z.strictObject({
   name: z
     .string('is missing')
     .max(MAX_SET_NAME, `must be at most ${MAX_SET_NAME} characters: suffixes are appended, and GitHub allows 64`)
@@ -75,7 +76,7 @@ export interface SetAdmission {
 
 /** Every error is reported at once; those of the template under `template`. */
 export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy }: SetAdmission): Parsed<SetSpec & { readonly runner: RunnerSpec }> {
-  const parsed = schema.safeParse(raw);
+  const parsed = setSchema.safeParse(raw);
   if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
   const input: RunnerSetInput = parsed.data;
   const errors = [...scaleErrors(input, ''), ...scheduleErrors(input, checkSchedule), ...templateErrors(input)];

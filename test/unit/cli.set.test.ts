@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { CliError } from '../../worker/cli/terminal/exit.ts';
 import { fieldText } from '../../worker/cli/runner/runnerFlags.ts';
@@ -255,5 +256,26 @@ describe('usage', () => {
     expect((await run.exited).code).toBe(0);
     expect(run.stderr).toContain('commander');
     expect(run.stderr).not.toContain('@temporalio');
+  });
+});
+
+describe('the JSON Schema', () => {
+  async function accepts(document: unknown): Promise<boolean> {
+    const { stdout } = await runCli(['set', 'schema']);
+    return new Ajv2020({ strict: false }).compile(JSON.parse(stdout) as object)(document);
+  }
+  const SET = { name: 'linux', minIdle: 1, max: 20, template: { organization: 'acme', labels: ['linux'], pod: { spec: { nodeSelector: { a: 'b' } } } } };
+
+  test.each<[what: string, document: unknown, accepted: boolean]>([
+    ['a set', SET, true],
+    ['a list of them', [SET, { ...SET, schedules: [{ cron: '0 7 * * 1-5', duration: '12h', minIdle: 10, max: 400 }] }], true],
+    ['without a template', { name: 'linux', replicas: 1 }, false],
+    ['an unknown field', { ...SET, replica: 3 }, false],
+    ['an unknown field of the template', { ...SET, template: { organisation: 'acme' } }, false],
+    ['a name in the template, which is the set\'s to give', { ...SET, template: { ...SET.template, name: 'x' } }, false],
+    ['a number that is none', { ...SET, max: '20' }, false],
+    ['a name that is none', { ...SET, name: 'a b' }, false],
+  ])('%s', async (_what, document, accepted) => {
+    expect(await accepts(document)).toBe(accepted);
   });
 });

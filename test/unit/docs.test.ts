@@ -115,7 +115,7 @@ describe('the commands in the documentation', () => {
 
   test.each(lines)('holdfast %s', async (line) => {
     const words = line.split(/\s+/);
-    const command = words.slice(0, words[0] === 'runner' || words[0] === 'set' || words[0] === 'job' ? 2 : 1).filter((word) => word !== '…' && !word.includes('|'));
+    const command = words.slice(0, ['runner', 'set', 'job', 'migrate'].includes(words[0] ?? '') ? 2 : 1).filter((word) => word !== '…' && !word.includes('|'));
     const { status, stdout } = await helpOf(command);
     expect(status).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${command.join(' ')}`));

@@ -72,6 +72,36 @@ export const SET_EXAMPLES: readonly object[] = [
   { name: 'slots', replicas: 2, template: { organization: 'acme', ephemeral: false, volumeClaims: [{ name: 'work', mountPath: '/work', claim: 'own' }] } },
 ];
 
+/** Of actions-runner-controller: both modes, and values of the chart. */
+export const ARC_EXAMPLES: readonly object[] = [
+  {
+    apiVersion: 'actions.github.com/v1alpha1',
+    kind: 'AutoscalingRunnerSet',
+    metadata: { name: 'linux', namespace: 'arc', annotations: { 'actions.github.com/cleanup-no-permission-service-account-name': 'none' } },
+    spec: { githubConfigUrl: 'https://github.com/acme', githubConfigSecret: 'token', runnerGroup: 'gpu', minRunners: 1, maxRunners: 5, runnerScaleSetLabels: ['a'], proxy: { https: { url: 'http://proxy', credentialSecretRef: 's' }, noProxy: ['x'] }, template: POD },
+  },
+  {
+    githubConfigUrl: 'https://ghes.acme.com/acme/app',
+    githubConfigSecret: { github_token: 't' },
+    containerMode: { type: 'dind' },
+    githubServerTLS: { certificateFrom: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } }, runnerMountPath: '/usr/local/share/ca-certificates/' },
+    template: { spec: { terminationGracePeriodSeconds: 60, containers: [{ name: 'runner', image: 'acme/runner:1', lifecycle: { preStop: {}, postStart: {} } }] } },
+  },
+  {
+    kind: 'List',
+    items: [
+      { apiVersion: 'actions.summerwind.dev/v1alpha1', kind: 'RunnerDeployment', metadata: { name: 'linux' }, spec: { template: { spec: { organization: 'acme', labels: ['a'], image: 'x', env: [{ name: 'RUNNER_GRACEFUL_STOP_TIMEOUT', value: '90' }], dockerMTU: 1400, dockerEnv: [{ name: 'A', value: 'b' }], volumeMounts: [{ name: 'v', mountPath: '/runner' }] } } } },
+      {
+        apiVersion: 'actions.summerwind.dev/v1alpha1',
+        kind: 'HorizontalRunnerAutoscaler',
+        metadata: { name: 'linux' },
+        spec: { scaleTargetRef: { name: 'linux' }, minReplicas: 1, maxReplicas: 9, scaleUpTriggers: [{ githubEvent: { push: {} } }], scheduledOverrides: [{ startTime: '2026-02-01T00:00:00+09:00', endTime: '2026-02-01T06:30:00+09:00', minReplicas: 4, recurrenceRule: { frequency: 'Weekly', untilTime: '2027-01-01T00:00:00Z' } }] },
+      },
+      { apiVersion: 'actions.summerwind.dev/v1alpha1', kind: 'RunnerSet', metadata: { name: 'slots' }, spec: { repository: 'acme/app', dockerEnabled: false, volumeSizeLimit: '1Gi', volumeClaimTemplates: [{ metadata: { name: 'cache' }, spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'fast', resources: { requests: { storage: '1Gi' } } } }], template: { spec: { containers: [{ name: 'runner', volumeMounts: [{ name: 'cache', mountPath: '/cache' }] }] } } } },
+    ],
+  },
+];
+
 export const POLICY_EXAMPLES: readonly object[] = [
   {},
   {

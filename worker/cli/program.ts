@@ -7,6 +7,7 @@ import { Output, type Terminal } from './terminal/output.ts';
 import type { CodecServerFlags } from './codecServer.ts';
 import type { PodPolicyOptions } from './podPolicy.ts';
 import { addJobCommands } from './job/jobCommands.ts';
+import { addMigrateCommands } from './migrate/migrateCommands.ts';
 import { addRunnerCommands } from './runner/runnerCommands.ts';
 import { addSetCommands } from './set/setCommands.ts';
 import { addSweepCommand } from './sweep/sweepCommand.ts';
@@ -98,6 +99,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
   addRunnerCommands(program, { terminal, output, exit });
   addSetCommands(program, { terminal, output, exit });
   addJobCommands(program, { terminal, output, exit });
+  addMigrateCommands(program, { terminal, output, exit });
   addSweepCommand(program, { terminal, output, exit }, () => environment(program, terminal));
 
   program

@@ -14,6 +14,7 @@ export function addSetCommands(program: Command, context: CommandContext): void 
   addPause(set, context);
   addHold(set, context);
   addDelete(set, context);
+  addSchema(set, context);
 }
 
 function addApply(set: Command, context: CommandContext): void {
@@ -123,6 +124,18 @@ function addDelete(set: Command, context: CommandContext): void {
       await withSession(command, context, async (session) => {
         context.exit(await deleteSet(session, context.output, name, flags));
       });
+    });
+}
+
+function addSchema(set: Command, { output }: CommandContext): void {
+  set
+    .command('schema')
+    .description('print the JSON Schema of a file of sets, for editors')
+    .addHelpText('after', '\nExample:\n  $ holdfast set schema > sets.schema.json')
+    .action(async () => {
+      const { setJsonSchema } = await import('./setJsonSchema.ts');
+      const schema = setJsonSchema();
+      output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
     });
 }
 

@@ -1,0 +1,189 @@
+import { describe, expect, test } from '@jest/globals';
+import { RUNNER_IMAGE } from '../../worker/settings/runnerImage.ts';
+import { POD_METADATA_ROWS, POD_SPEC_ROWS, POD_TEMPLATE_ROWS, RUNNER_CONTAINER_ROWS } from '../../worker/cli/migrate/podRows.ts';
+import { SCALE_SET_ROWS, VALUES_ROWS } from '../../worker/cli/migrate/scaleSetRows.ts';
+import { convert, describeRows, notesOf, pod, runner, SAME, scaleSet, type RowCase } from '../support/migratedSets.ts';
+
+const COMMON: readonly RowCase[] = [
+  ['githubConfigUrl', 'https://github.com/acme', { template: { organization: 'acme' } }],
+  ['githubConfigUrl', 'https://github.com/acme/app/', { template: { repository: 'acme/app' } }],
+  ['githubConfigUrl', 'https://github.com/enterprises/acme', { template: { enterprise: 'acme' } }],
+  ['githubConfigUrl', 'https://ghes.example.com/acme', { template: { organization: 'acme' } }, /apiUrl: https:\/\/ghes\.example\.com\/api\/v3/],
+  ['githubConfigUrl', 'https://acme.ghe.com/acme', { template: { organization: 'acme' } }, /apiUrl: https:\/\/api\.acme\.ghe\.com/],
+  ['githubConfigSecret', 'arc-token', { template: { credential: 'arc-token' } }, /needs a credential of this name/],
+  ['runnerGroup', 'default', SAME],
+  ['runnerGroup', 'gpu', { paused: true }, /DECIDE "gpu": write its number/],
+  ['runnerScaleSetName', 'arc-linux', { name: 'arc-linux', template: { labels: ['arc-linux'] } }],
+  ['minRunners', 2, { minIdle: 2, max: 5 }],
+  ['maxRunners', 7, { max: 7 }],
+  ['maxRunners', 2_147_483_647, { max: 5_000 }, /was 2147483647/],
+  ['maxRunners', undefined, { max: 100 }, /not set, which is no bound/],
+  ['proxy', { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] }, runner({ env: [{ name: 'http_proxy', value: 'http://p:1' }, { name: 'https_proxy', value: 'http://p:2' }, { name: 'no_proxy', value: 'a,b' }] }), /for the runner alone: .*\(proxy\)/],
+  ['githubServerTLS', { certificateFrom: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } } }, SAME, /caFile/],
+  [
+    'githubServerTLS',
+    { certificateFrom: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } }, runnerMountPath: '/usr/local/share/ca-certificates/' },
+    pod({
+      containers: [{ env: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/usr/local/share/ca-certificates/ca.crt' }, { name: 'RUNNER_UPDATE_CA_CERTS', value: '1' }], volumeMounts: [{ mountPath: '/usr/local/share/ca-certificates/ca.crt', subPath: 'ca.crt' }] }],
+      volumes: [{ configMap: { name: 'ca', items: [{ key: 'ca.crt', path: 'ca.crt' }] } }],
+    }),
+    /for the runner alone/,
+  ],
+  ['listenerTemplate', { spec: {} }, SAME, /no listener/],
+  ['listenerMetrics', { counters: {} }, SAME, /docs\/configuration\.md/],
+];
+
+describeRows(
+  'an AutoscalingRunnerSet',
+  SCALE_SET_ROWS,
+  [
+    ...COMMON,
+    ['runnerScaleSetLabels', ['gpu', 'linux'], { template: { labels: ['linux', 'gpu'] } }],
+    ['vaultConfig', { type: 'azure_key_vault' }, SAME, /Secrets Store CSI/],
+    ...['autoscalingListener', 'listenerServiceAccountMetadata', 'listenerRoleMetadata', 'listenerRoleBindingMetadata', 'listenerConfigSecretMetadata', 'ephemeralRunnerSetMetadata', 'ephemeralRunnerMetadata', 'ephemeralRunnerConfigSecretMetadata'].map((field): RowCase => [field, { labels: {} }, SAME, /only ARC makes/]),
+    ['fromTheFuture', 1, SAME, /not known to this command/],
+  ],
+  (field, value) => [scaleSet({ [field]: value })],
+);
+
+describeRows(
+  'values of the chart',
+  VALUES_ROWS,
+  [
+    ...COMMON,
+    ['githubConfigSecret', { github_token: 'ghp_secret' }, SAME, /type: pat/],
+    ['githubConfigSecret', { github_app_id: '1', github_app_private_key: 'k' }, SAME, /type: app/],
+    ['scaleSetLabels', ['gpu'], { template: { labels: ['linux', 'gpu'] } }],
+    ['keyVault', { type: 'azure_key_vault' }, SAME, /Secrets Store CSI/],
+    ['controllerServiceAccount', { name: 'x' }, SAME],
+    ['namespaceOverride', 'runners', SAME],
+    ...['annotations', 'labels', 'resourceMeta'].map((field): RowCase => [field, { a: 'b' }, SAME, /only ARC makes/]),
+    ['template', { spec: { nodeName: 'n' } }, pod({ nodeName: 'n' })],
+    ['containerMode', { type: '' }, SAME],
+    [
+      'containerMode',
+      { type: 'dind' },
+      pod({
+        initContainers: [{ name: 'init-dind-externals', image: RUNNER_IMAGE }, { name: 'dind', image: 'docker:dind', restartPolicy: 'Always', securityContext: { privileged: true } }],
+        containers: [{ name: 'runner', env: [{ name: 'DOCKER_HOST' }, { name: 'RUNNER_WAIT_FOR_DOCKER_IN_SECONDS' }], volumeMounts: [{ name: 'work' }, { name: 'dind-sock' }] }],
+        volumes: [{ name: 'work' }, { name: 'dind-sock' }, { name: 'dind-externals' }],
+      }),
+      /privileged: true/,
+    ],
+    [
+      'containerMode',
+      { type: 'kubernetes', kubernetesModeWorkVolumeClaim: { storageClassName: 'fast' }, kubernetesModeAdditionalRoleRules: [{}] },
+      {
+        paused: true,
+        ...pod({
+          automountServiceAccountToken: true,
+          containers: [{ env: [{ name: 'ACTIONS_RUNNER_CONTAINER_HOOKS', value: '/home/runner/k8s/index.js' }, { name: 'ACTIONS_RUNNER_POD_NAME' }, { name: 'ACTIONS_RUNNER_REQUIRE_JOB_CONTAINER', value: 'true' }] }],
+          volumes: [{ name: 'work', ephemeral: { volumeClaimTemplate: { spec: { storageClassName: 'fast' } } } }],
+        }),
+      },
+      /DECIDE no service account is named/,
+    ],
+    ['containerMode', { type: 'kubernetes-novolume' }, runner({ env: [{ value: '/home/runner/k8s-novolume/index.js' }, {}, {}, { name: 'ACTIONS_RUNNER_IMAGE', value: RUNNER_IMAGE }] }), /neither counts nor removes/],
+  ],
+  (field, value) => [{ githubConfigUrl: 'https://github.com/acme', maxRunners: 5, [field]: value }],
+);
+
+describeRows(
+  "a pod's spec",
+  POD_SPEC_ROWS,
+  [
+    ['containers', [{ name: 'runner', resources: { limits: { cpu: '1' } } }, { name: 'cache', image: 'c' }], pod({ containers: [{ name: 'runner', resources: { limits: { cpu: '1' } } }, { name: 'cache', image: 'c' }] })],
+    ['initContainers', [{ name: 'first', image: 'i' }], pod({ initContainers: [{ name: 'first', image: 'i' }] })],
+    ['volumes', [{ name: 'v', emptyDir: {} }], pod({ volumes: [{ name: 'v', emptyDir: {} }] })],
+    ['restartPolicy', 'Never', SAME],
+    ['restartPolicy', 'OnFailure', SAME, /always Never/],
+    ['terminationGracePeriodSeconds', 60, { template: { stop: { signalTimeout: '55s' } } }, /60 s, of which 5 s are stop\.cleanupTimeout/],
+    ['terminationGracePeriodSeconds', 0, SAME, /0 s, left out/],
+    ['activeDeadlineSeconds', 60, SAME, /timeouts\.jobTimeout/],
+    ['serviceAccountName', 'builder', pod({ serviceAccountName: 'builder', automountServiceAccountToken: true }), /serviceAccounts: \["builder"\]/],
+    ['ephemeralContainers', [{ name: 'e' }], SAME, /takes none when a pod is made/],
+    ['nodeSelector', { gpu: 'yes' }, pod({ nodeSelector: { gpu: 'yes' } })],
+  ],
+  (field, value) => [scaleSet({ template: { spec: { [field]: value } } })],
+);
+
+describeRows(
+  "a pod's metadata",
+  { ...POD_METADATA_ROWS, ...POD_TEMPLATE_ROWS },
+  [
+    ['labels', { a: 'b', 'holdfast.dev/set': 'x' }, { template: { pod: { metadata: { labels: { a: 'b' } } } } }, /"holdfast\.dev\/set" is left out/],
+    ['annotations', { a: 'b' }, { template: { pod: { metadata: { annotations: { a: 'b' } } } } }],
+    ['creationTimestamp', '2026-01-01T00:00:00Z', SAME],
+    ['name', 'fixed', SAME, /labels and annotations/],
+  ],
+  (field, value) => [scaleSet({ template: { metadata: { [field]: value } } })],
+  ['metadata', 'spec'],
+);
+
+describeRows(
+  "the runner's container",
+  RUNNER_CONTAINER_ROWS,
+  [
+    ['name', 'runner', SAME],
+    ['image', 'acme/runner:1', { template: { image: 'acme/runner:1' } }, /brings its own start/],
+    ['image', 'ghcr.io/actions/actions-runner:latest', SAME, /pinned \(HOLDFAST_RUNNER_IMAGE\)/],
+    ['command', ['/run'], { template: { command: ['/run'] } }],
+    ['args', ['-v'], { template: { args: ['-v'] } }],
+    ['env', [{ name: 'A', value: 'b' }, { name: 'RUNNER_NAME', value: 'x' }], runner({ env: [{ name: 'A', value: 'b' }] }), /"RUNNER_NAME" is left out/],
+    ['volumeMounts', [{ name: 'v', mountPath: '/v' }], runner({ volumeMounts: [{ name: 'v', mountPath: '/v' }] })],
+    ['lifecycle', { postStart: { exec: { command: ['x'] } } }, runner({ lifecycle: { postStart: { exec: { command: ['x'] } } } })],
+    ['startupProbe', { exec: {} }, SAME, /Holdfast's own probes/],
+    ['readinessProbe', { exec: {} }, SAME, /Holdfast's own probes/],
+    ['resources', { limits: { memory: '1Gi' } }, runner({ resources: { limits: { memory: '1Gi' } } })],
+  ],
+  (field, value) => [scaleSet({ template: { spec: { containers: [{ name: 'runner', [field]: value }] } } })],
+);
+
+test.each(['preStop', 'stopSignal'])("the runner's %s is left out, and says what there is instead", (hook) => {
+  const set = convert(scaleSet({ template: { spec: { containers: [{ name: 'runner', lifecycle: { [hook]: 'x' } }] } } }));
+  expect(JSON.stringify(set.input)).not.toContain(hook);
+  expect(notesOf(set, hook)).toEqual([expect.stringMatching(/stop\.signals/)]);
+});
+
+describe("the service account that ARC's chart has made", () => {
+  const spec = { template: { spec: { serviceAccountName: 'of-chart' } } };
+
+  test('without permissions: not needed', () => {
+    const set = convert(scaleSet(spec, { 'actions.github.com/cleanup-no-permission-service-account-name': 'of-chart' }));
+    expect(set.input.template).toEqual({ organization: 'acme', labels: ['linux'] });
+    expect(set.notes).toEqual([]);
+  });
+
+  test('for jobs in pods of their own: one has to be made', () => {
+    const set = convert(scaleSet(spec, { 'actions.github.com/cleanup-kubernetes-mode-service-account-name': 'of-chart' }));
+    expect(set.input).toMatchObject({ paused: true, ...pod({ automountServiceAccountToken: true }) });
+    expect(notesOf(set, 'serviceAccountName')).toEqual([expect.stringMatching(/DECIDE "of-chart" is of the chart/)]);
+  });
+});
+
+test.each<[string[], object]>([
+  [[], { nodeSelector: { a: 'b' } }],
+  [['serviceAccounts'], { serviceAccountName: 'builder' }],
+  [['hostPaths'], { volumes: [{ name: 'v', hostPath: { path: '/data' } }] }],
+  [['secrets'], { volumes: [{ name: 'v', secret: { secretName: 's' } }] }],
+  [['host'], { hostNetwork: true }],
+])('the policy has to allow %j for %j', (policy, spec) => {
+  expect(convert(scaleSet({ template: { spec } })).policy.toSorted()).toEqual(policy.toSorted());
+});
+
+test('user and password of a proxy are not copied', () => {
+  const set = convert(scaleSet({ proxy: { https: { url: 'http://p:2', credentialSecretRef: 'auth' } } }));
+  expect(set.input.paused).toBe(true);
+  expect(notesOf(set, 'credentialSecretRef')).toEqual([expect.stringMatching(/DECIDE .*"auth".*valueFrom\.secretKeyRef/)]);
+});
+
+test("a runner's container that says nothing of its own leaves nothing", () => {
+  const set = convert(scaleSet({ template: { spec: { restartPolicy: 'Never', containers: [{ name: 'runner', image: 'ghcr.io/actions/actions-runner:latest', command: ['/home/runner/run.sh'] }] } } }));
+  expect(set.input.template).toEqual({ organization: 'acme', labels: ['linux'] });
+});
+
+test("what the daemon's container copies out of the image is of the runner's version", () => {
+  const image = 'ghcr.io/actions/actions-runner:latest';
+  const set = convert(scaleSet({ template: { spec: { containers: [{ name: 'runner', image, command: ['/home/runner/run.sh'] }], initContainers: [{ name: 'init-dind-externals', image }] } } }));
+  expect(set.input.template).toMatchObject({ image, command: ['/home/runner/run.sh'] });
+});
