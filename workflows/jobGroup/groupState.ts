@@ -42,8 +42,13 @@ export type GroupAction =
 
 export const NO_RUNS: GroupState = { generation: 0, waits: false };
 
-/** What an event changes, and what is to be done about it, in this order. */
-export function step(state: GroupState, event: GroupEvent): { readonly state: GroupState; readonly actions: readonly GroupAction[] } {
+interface Step {
+  readonly state: GroupState;
+  readonly actions: readonly GroupAction[];
+}
+
+/** What an event changes, and what is to be done about it. Afterwards, when all that is known has been taken in: {@link begin}. */
+export function step(state: GroupState, event: GroupEvent): Step {
   if (event.kind === 'ended') return event.generation === state.running?.generation ? afterRun(state, event) : { state, actions: [] };
   const { version, again } = event;
   const isNews = isLater(version, state.told);
@@ -51,25 +56,26 @@ export function step(state: GroupState, event: GroupEvent): { readonly state: Gr
   return again || (isNews && version.commit !== state.commit) ? take(known, version.commit) : { state: known, actions: [] };
 }
 
+/** Starts the newest, if it waits and nothing runs any more. */
+export function begin(state: GroupState): Step {
+  const { generation, commit, running, waits } = state;
+  if (!waits || running !== undefined || commit === undefined) return { state, actions: [] };
+  return { state: { ...state, waits: false, running: { generation, superseded: false } }, actions: [{ kind: 'start', generation, commit }] };
+}
+
 /** A webhook that is delivered late, or once more, tells of what was. Within the same moment the last to come counts. */
 function isLater({ commit, atMs }: Version, told: Version | undefined): boolean {
   return told === undefined || (commit !== told.commit && atMs >= told.atMs);
 }
 
-function take(before: GroupState, commit: string): ReturnType<typeof step> {
+function take(before: GroupState, commit: string): Step {
   const state = { ...before, generation: before.generation + 1, commit, waits: true };
   const { running } = before;
-  if (running === undefined) return begin(state, commit);
-  return { state: { ...state, running: { ...running, superseded: true } }, actions: running.superseded ? [] : [{ kind: 'supersede', generation: running.generation }] };
+  if (running === undefined || running.superseded) return { state, actions: [] };
+  return { state: { ...state, running: { ...running, superseded: true } }, actions: [{ kind: 'supersede', generation: running.generation }] };
 }
 
-function afterRun({ running: _over, ...state }: GroupState, { generation, outcome }: Extract<GroupEvent, { kind: 'ended' }>): ReturnType<typeof step> {
-  const { commit } = state;
-  if (commit === undefined) return { state, actions: [] };
-  return state.waits ? begin(state, commit) : { state, actions: [{ kind: 'report', generation, commit, outcome }] };
-}
-
-function begin(state: GroupState, commit: string): ReturnType<typeof step> {
-  const { generation } = state;
-  return { state: { ...state, waits: false, running: { generation, superseded: false } }, actions: [{ kind: 'start', generation, commit }] };
+function afterRun({ running: _over, ...state }: GroupState, { generation, outcome }: Extract<GroupEvent, { kind: 'ended' }>): Step {
+  const { commit, waits } = state;
+  return { state, actions: waits || commit === undefined ? [] : [{ kind: 'report', generation, commit, outcome }] };
 }

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
 import { jobGroupId } from '../../../core/domain/changeSet.ts';
-import { NO_RUNS, step, type GroupAction, type GroupEvent, type GroupState } from '../../../workflows/jobGroup/groupState.ts';
+import { NO_RUNS, begin, step, type GroupAction, type GroupEvent, type GroupState } from '../../../workflows/jobGroup/groupState.ts';
 
 const asked = (commit: string, atMs = 1_000, again = false): GroupEvent => ({ kind: 'asked', version: { commit, atMs }, again });
 const ended = (generation: number, outcome: 'succeeded' | 'aborted' | 'failed' = 'succeeded'): GroupEvent => ({ kind: 'ended', generation, outcome });
@@ -10,13 +10,23 @@ const start = (generation: number, commit: string): GroupAction => ({ kind: 'sta
 const supersede = (generation: number): GroupAction => ({ kind: 'supersede', generation });
 const report = (generation: number, commit: string, outcome: 'succeeded' | 'aborted' | 'failed' = 'succeeded'): GroupAction => ({ kind: 'report', generation, commit, outcome });
 
+/** Events that are heard of together, and what follows then. */
+function hear(state: GroupState, events: readonly GroupEvent[]): { state: GroupState; actions: GroupAction[] } {
+  const actions: GroupAction[] = [];
+  const take = (next: ReturnType<typeof step>): GroupState => {
+    actions.push(...next.actions);
+    return next.state;
+  };
+  return { state: take(begin(events.reduce((before, event) => take(step(before, event)), state))), actions };
+}
+
 /** What each event leads to, one after the other. */
 function play(events: readonly GroupEvent[]): GroupAction[][] {
   let state = NO_RUNS;
   return events.map((event) => {
-    const next = step(state, event);
-    state = next.state;
-    return [...next.actions];
+    const next = hear(state, [event]);
+    ({ state } = next);
+    return next.actions;
   });
 }
 
@@ -51,6 +61,11 @@ describe('a version of a change set', () => {
     expect(play([...pushes, ended(1, 'aborted'), ended(20)]).flat()).toEqual([start(1, 'c0'), supersede(1), start(20, 'c19'), report(20, 'c19')]);
   });
 
+  test('heard of at once, they are one run', () => {
+    const pushes = Array.from({ length: 20 }, (_, index) => asked(`c${index}`, 1_000));
+    expect(hear(NO_RUNS, pushes).actions).toEqual([start(20, 'c19')]);
+  });
+
   test('whatever comes, in whatever order: one at a time, each at most once, the newest at last, and its report alone', () => {
     const event = fc.oneof(
       fc.record({ kind: fc.constant('asked' as const), version: fc.record({ commit: fc.constantFrom('a', 'b', 'c'), atMs: fc.integer({ min: 0, max: 5 }) }), again: fc.boolean() }),
@@ -64,7 +79,7 @@ describe('a version of a change set', () => {
         const started: number[] = [];
         const happens = (happened: GroupEvent): void => {
           if (happened.kind === 'ended' && happened.generation === runs) runs = undefined;
-          const next = step(state, happened);
+          const next = hear(state, [happened]);
           ({ state } = next);
           for (const action of next.actions) {
             if (action.kind === 'start') {
