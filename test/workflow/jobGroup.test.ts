@@ -63,9 +63,14 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     expect(await reaches('b is over', ({ commit, outcome }) => commit === 'b' && outcome !== undefined)).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('20 pushes at once: the last is what has run to its end', async () => {
+  test('20 pushes within a second: the last is run, and no other', async () => {
     playsByItself(all.compute, 'end');
     for (let each = 0; each < 20; each++) await come(`c${each}`);
     expect(await reaches('the last is over', ({ commit, outcome }) => commit === 'c19' && outcome !== undefined)).toEqual({ generation: 20, commit: 'c19', waits: false, outcome: 'succeeded' });
+    const { events } = await all.world.client.workflow.getHandle(group).fetchHistory();
+    const cameMs = (events ?? []).filter(({ workflowExecutionSignaledEventAttributes: signal }) => signal).map(({ eventTime }) => Number(eventTime?.seconds) * 1_000 + (eventTime?.nanos ?? 0) / 1e6);
+    // On a machine that is slow to send them the group may have found it quiet meanwhile.
+    const quiet = cameMs.slice(1).filter((at, index) => at - (cameMs[index] ?? 0) > 900);
+    expect(new Set(all.compute.created.map(({ identity }) => identity.workflowId)).size).toBeLessThanOrEqual(1 + quiet.length);
   });
 });

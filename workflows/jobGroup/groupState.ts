@@ -14,6 +14,8 @@ export interface GroupState {
   readonly running?: RunningVersion;
   /** Is the newest still to be run? */
   readonly waits: boolean;
+  /** What has become of the newest, once its run is over. What becomes of an older one counts for nothing. */
+  readonly outcome?: RunnerOutcome;
 }
 
 export interface Version {
@@ -36,9 +38,7 @@ export type GroupEvent =
 
 export type GroupAction =
   | { readonly kind: 'start'; readonly generation: number; readonly commit: string }
-  | { readonly kind: 'supersede'; readonly generation: number }
-  /** Of the newest only: no status of an older one shall stand over it. */
-  | { readonly kind: 'report'; readonly generation: number; readonly commit: string; readonly outcome: RunnerOutcome };
+  | { readonly kind: 'supersede'; readonly generation: number };
 
 export const NO_RUNS: GroupState = { generation: 0, waits: false };
 
@@ -49,7 +49,7 @@ interface Step {
 
 /** What an event changes, and what is to be done about it. Afterwards, when all that is known has been taken in: {@link begin}. */
 export function step(state: GroupState, event: GroupEvent): Step {
-  if (event.kind === 'ended') return event.generation === state.running?.generation ? afterRun(state, event) : { state, actions: [] };
+  if (event.kind === 'ended') return { state: event.generation === state.running?.generation ? afterRun(state, event) : state, actions: [] };
   const { version, again } = event;
   const isNews = isLater(version, state.told);
   const known = isNews ? { ...state, told: version } : state;
@@ -68,14 +68,13 @@ function isLater({ commit, atMs }: Version, told: Version | undefined): boolean 
   return told === undefined || (commit !== told.commit && atMs >= told.atMs);
 }
 
-function take(before: GroupState, commit: string): Step {
+function take({ outcome: _older, ...before }: GroupState, commit: string): Step {
   const state = { ...before, generation: before.generation + 1, commit, waits: true };
   const { running } = before;
   if (running === undefined || running.superseded) return { state, actions: [] };
   return { state: { ...state, running: { ...running, superseded: true } }, actions: [{ kind: 'supersede', generation: running.generation }] };
 }
 
-function afterRun({ running: _over, ...state }: GroupState, { generation, outcome }: Extract<GroupEvent, { kind: 'ended' }>): Step {
-  const { commit, waits } = state;
-  return { state, actions: waits || commit === undefined ? [] : [{ kind: 'report', generation, commit, outcome }] };
+function afterRun({ running: _over, ...state }: GroupState, { outcome }: Extract<GroupEvent, { kind: 'ended' }>): GroupState {
+  return state.waits ? state : { ...state, outcome };
 }

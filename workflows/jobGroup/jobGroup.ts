@@ -6,6 +6,11 @@ import { NO_RUNS, begin, step, type GroupAction, type GroupEvent, type GroupStat
 
 /** How long it stays when nothing runs: until then the same commit is not run a second time. */
 const QUIET = '7d';
+/** Nothing is begun before it was quiet for so long: of pushes one after the other the last is run, and no other. */
+const SETTLED = '1s';
+
+/** A commit's name is in summaries, and never long. */
+const COMMIT = /^[0-9A-Za-z]{1,64}$/;
 
 /** What has come, and the job that goes with it. */
 interface Heard {
@@ -24,50 +29,42 @@ export async function jobGroup(carried: GroupState = NO_RUNS): Promise<void> {
   let state = carried;
   let job: JobInput | undefined;
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
-  let reported: Pick<JobGroupStatus, 'outcome'> = {};
   setHandler(jobVersionSignal, (body) => void heard.push(...readVersion(body)), { description: 'A version of the change set has come: {commit, at, job, again}' });
-  setHandler(jobGroupStatusQuery, () => ({ ...statusOf(group, state), ...reported }), { description: 'The newest version, and the run that is under way' });
+  setHandler(jobGroupStatusQuery, () => statusOf(group, state), { description: 'The newest version, and the run that is under way' });
 
   const carryOut = async (action: GroupAction): Promise<void> => {
-    switch (action.kind) {
-      case 'start':
-        reported = {};
-        run = await start(groupedJobId(group, action.generation), action.commit, job, (outcome) => heard.push({ event: { kind: 'ended', generation: action.generation, outcome } }));
-        break;
-      case 'supersede':
-        await supersede(run);
-        break;
-      case 'report':
-        reported = { outcome: action.outcome };
-    }
+    if (action.kind === 'supersede') return await supersede(run);
+    const { generation, commit } = action;
+    run = await start(groupedJobId(group, generation), commit, job, (outcome) => heard.push({ event: { kind: 'ended', generation, outcome } }));
   };
 
+  const isNews = (): boolean => heard.length > 0;
   for (;;) {
-    const isMore = state.running === undefined ? await condition(() => heard.length > 0, QUIET) : await condition(() => heard.length > 0).then(() => true);
-    if (!isMore) return;
+    if (state.running === undefined) await condition(isNews, QUIET);
+    else await condition(isNews);
+    if (!isNews()) return;
     for (const { event, job: asked } of heard.splice(0)) {
       const next = step(state, event);
       if (next.state.generation !== state.generation) job = asked;
       ({ state } = next);
       for (const action of next.actions) await carryOut(action);
     }
-    // What has come meanwhile first: of several versions one is begun.
-    if (heard.length > 0) continue;
+    if (state.waits && state.running === undefined && (await condition(isNews, SETTLED))) continue;
     const next = begin(state);
     ({ state } = next);
     for (const action of next.actions) await carryOut(action);
     // The end of a run comes to the one that has begun it.
-    if (state.running === undefined && heard.length === 0 && workflowInfo().continueAsNewSuggested) await continueAsNew<typeof jobGroup>(state);
+    if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested) await continueAsNew<typeof jobGroup>(state);
   }
 }
 
 /** It comes from outside: what cannot be read is left out, and said. */
 function readVersion(body: JobVersion): Heard[] {
   const atMs = Date.parse(body?.at);
-  if (typeof body?.commit === 'string' && body.commit !== '' && !Number.isNaN(atMs) && typeof body.job === 'object') {
+  if (typeof body?.commit === 'string' && COMMIT.test(body.commit) && !Number.isNaN(atMs) && typeof body.job === 'object') {
     return [{ event: { kind: 'asked', version: { commit: body.commit, atMs }, again: body.again === true }, job: body.job }];
   }
-  log.warn('A version was left out: it needs commit, at (ISO 8601) and job', { commit: body?.commit, at: body?.at });
+  log.warn('A version was left out: it needs commit (at most 64 letters and digits), at (ISO 8601) and job', { at: body?.at });
   return [];
 }
 
@@ -103,6 +100,6 @@ async function supersede(run: ChildWorkflowHandle<(input: JobInput) => Promise<J
   }
 }
 
-function statusOf(group: string, { generation, commit, running, waits }: GroupState): JobGroupStatus {
-  return { generation, waits, ...defined({ commit, running: running && { workflowId: groupedJobId(group, running.generation), superseded: running.superseded } }) };
+function statusOf(group: string, { generation, commit, running, waits, outcome }: GroupState): JobGroupStatus {
+  return { generation, waits, ...defined({ commit, outcome, running: running && { workflowId: groupedJobId(group, running.generation), superseded: running.superseded } }) };
 }

@@ -8,7 +8,6 @@ const asked = (commit: string, atMs = 1_000, again = false): GroupEvent => ({ ki
 const ended = (generation: number, outcome: 'succeeded' | 'aborted' | 'failed' = 'succeeded'): GroupEvent => ({ kind: 'ended', generation, outcome });
 const start = (generation: number, commit: string): GroupAction => ({ kind: 'start', generation, commit });
 const supersede = (generation: number): GroupAction => ({ kind: 'supersede', generation });
-const report = (generation: number, commit: string, outcome: 'succeeded' | 'aborted' | 'failed' = 'succeeded'): GroupAction => ({ kind: 'report', generation, commit, outcome });
 
 /** Events that are heard of together, and what follows then. */
 function hear(state: GroupState, events: readonly GroupEvent[]): { state: GroupState; actions: GroupAction[] } {
@@ -33,32 +32,40 @@ function play(events: readonly GroupEvent[]): GroupAction[][] {
 describe('a version of a change set', () => {
   test.each<[what: string, events: GroupEvent[], expected: GroupAction[][]]>([
     ['the first runs at once', [asked('a')], [[start(1, 'a')]]],
-    ['its end is reported', [asked('a'), ended(1, 'failed')], [[start(1, 'a')], [report(1, 'a', 'failed')]]],
-    ['the next, with nothing running, too', [asked('a'), ended(1), asked('b')], [[start(1, 'a')], [report(1, 'a')], [start(2, 'b')]]],
+    ['the next, with nothing running, too', [asked('a'), ended(1), asked('b')], [[start(1, 'a')], [], [start(2, 'b')]]],
     ['a newer one ends the older first', [asked('a'), asked('b')], [[start(1, 'a')], [supersede(1)]]],
-    ['… and begins when that is over, which is not reported', [asked('a'), asked('b'), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [start(2, 'b')]]],
-    ['… nor if it had succeeded all the same', [asked('a'), asked('b'), ended(1), ended(2)], [[start(1, 'a')], [supersede(1)], [start(2, 'b')], [report(2, 'b')]]],
+    ['… and begins when that is over', [asked('a'), asked('b'), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [start(2, 'b')]]],
     ['of several that wait the newest runs; the older is told once', [asked('a'), asked('b'), asked('c'), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [], [start(3, 'c')]]],
     ['the same commit, while it runs: nothing', [asked('a'), asked('a', 2_000)], [[start(1, 'a')], []]],
     ['… while it waits: nothing', [asked('a'), asked('b'), asked('b', 2_000)], [[start(1, 'a')], [supersede(1)], []]],
-    ['… when it has run: nothing', [asked('a'), ended(1), asked('a', 2_000)], [[start(1, 'a')], [report(1, 'a')], []]],
-    ['… unless somebody asks for it', [asked('a'), ended(1), asked('a', 1_000, true)], [[start(1, 'a')], [report(1, 'a')], [start(2, 'a')]]],
+    ['… when it has run: nothing', [asked('a'), ended(1), asked('a', 2_000)], [[start(1, 'a')], [], []]],
+    ['… unless somebody asks for it', [asked('a'), ended(1), asked('a', 1_000, true)], [[start(1, 'a')], [], [start(2, 'a')]]],
     ['… who need not wait for its end', [asked('a'), asked('a', 1_000, true), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [start(2, 'a')]]],
     ['a push back to an older commit is a newer version', [asked('a'), asked('b', 2_000), asked('a', 3_000), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [], [start(3, 'a')]]],
     ['what comes late is no news', [asked('b', 2_000), asked('a', 1_000)], [[start(1, 'b')], []]],
-    ['… also when nothing runs', [asked('b', 2_000), ended(1), asked('a', 1_000)], [[start(1, 'b')], [report(1, 'b')], []]],
-    ['… unless somebody asks for it', [asked('b', 2_000), ended(1), asked('a', 1_000, true)], [[start(1, 'b')], [report(1, 'b')], [start(2, 'a')]]],
+    ['… also when nothing runs', [asked('b', 2_000), ended(1), asked('a', 1_000)], [[start(1, 'b')], [], []]],
+    ['… unless somebody asks for it', [asked('b', 2_000), ended(1), asked('a', 1_000, true)], [[start(1, 'b')], [], [start(2, 'a')]]],
     ['… and what comes once more after that is still no news', [asked('a', 1_000), asked('b', 2_000), asked('a', 1_000, true), asked('b', 2_000), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [], [], [start(3, 'a')]]],
     ['… nor the same commit, pushed meanwhile', [asked('b', 2_000), asked('a', 1_000, true), asked('a', 3_000), ended(1, 'aborted')], [[start(1, 'b')], [supersede(1)], [], [start(2, 'a')]]],
-    ['an end that is told twice', [asked('a'), ended(1), ended(1)], [[start(1, 'a')], [report(1, 'a')], []]],
+    ['an end that is told twice', [asked('a'), ended(1), ended(1)], [[start(1, 'a')], [], []]],
     ['an end of one that is long over', [asked('a'), asked('b'), ended(1, 'aborted'), ended(1)], [[start(1, 'a')], [supersede(1)], [start(2, 'b')], []]],
   ])('%s', (_what, events, expected) => {
     expect(play(events)).toEqual(expected);
   });
 
-  test('20 pushes within a second: the last one runs to its end, with one report', () => {
+  test.each<[what: string, events: GroupEvent[], expected: GroupState['outcome']]>([
+    ['while it runs: none', [asked('a')], undefined],
+    ['when it is over: its own', [asked('a'), ended(1, 'failed')], 'failed'],
+    ['when a newer one has come: none', [asked('a'), ended(1, 'failed'), asked('b')], undefined],
+    ['… and ended the older one first: none', [asked('a'), asked('b'), ended(1)], undefined],
+    ['… and is over: the newer one\'s', [asked('a'), asked('b'), ended(1, 'aborted'), ended(2)], 'succeeded'],
+  ])('the outcome %s', (_what, events, expected) => {
+    expect(events.reduce((state, event) => hear(state, [event]).state, NO_RUNS).outcome).toBe(expected);
+  });
+
+  test('20 pushes within a second: the last one runs to its end', () => {
     const pushes = Array.from({ length: 20 }, (_, index) => asked(`c${index}`, 1_000));
-    expect(play([...pushes, ended(1, 'aborted'), ended(20)]).flat()).toEqual([start(1, 'c0'), supersede(1), start(20, 'c19'), report(20, 'c19')]);
+    expect(play([...pushes, ended(1, 'aborted'), ended(20)]).flat()).toEqual([start(1, 'c0'), supersede(1), start(20, 'c19')]);
   });
 
   test('heard of at once, they are one run', () => {
@@ -66,7 +73,7 @@ describe('a version of a change set', () => {
     expect(hear(NO_RUNS, pushes).actions).toEqual([start(20, 'c19')]);
   });
 
-  test('whatever comes, in whatever order: one at a time, each at most once, the newest at last, and its report alone', () => {
+  test('whatever comes, in whatever order: one at a time, each at most once, the newest at last, and its outcome alone', () => {
     const event = fc.oneof(
       fc.record({ kind: fc.constant('asked' as const), version: fc.record({ commit: fc.constantFrom('a', 'b', 'c'), atMs: fc.integer({ min: 0, max: 5 }) }), again: fc.boolean() }),
       fc.record({ kind: fc.constant('over' as const) }),
@@ -87,7 +94,6 @@ describe('a version of a change set', () => {
               started.push((runs = action.generation));
             }
             if (action.kind === 'supersede') expect(action.generation).toBe(runs);
-            if (action.kind === 'report') expect(action.generation).toBe(state.generation);
           }
         };
         for (const each of events) {
@@ -98,6 +104,7 @@ describe('a version of a change set', () => {
         expect(runs).toBeUndefined();
         expect(started).toEqual([...new Set(started)].toSorted((a, b) => a - b));
         expect(started.at(-1) ?? 0).toBe(state.generation);
+        expect(state.outcome).toBe(started.length === 0 ? undefined : 'succeeded');
       }),
       { numRuns: 300 },
     );
