@@ -58,6 +58,7 @@ export class Supervisor {
   #temporary: string | undefined;
   #output: Promise<void> = Promise.resolve();
   #startedAt: string | null = null;
+  #startNoted: Promise<void> = Promise.resolve();
   #endedAt: string | undefined;
   #sweeping: Promise<number[]> | undefined;
   #immortal = '';
@@ -188,6 +189,7 @@ export class Supervisor {
       spawned: (pid) => {
         this.#processes.child = pid;
         this.#startedAt = new Date().toISOString();
+        this.#startNoted = this.#noteStart(this.#startedAt);
         this.#happened({ kind: 'spawned' });
       },
       failed: (message) => this.#happened({ kind: 'startFailed', message }),
@@ -226,11 +228,19 @@ export class Supervisor {
     const { mode, marker, terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined } = this.#options;
     const job = mode === 'github' ? { job: jobRecord(this.#job.state, this.#busyWhenSignalled === true) } : {};
     const text = markerText({ ...verdict, startedAt: this.#startedAt, endedAt: this.#endedAt ?? new Date().toISOString(), ...job });
-    const writing = (what: string, write: Promise<void>): Promise<void> => write.catch((error: unknown) => this.#log('error', `Could not write the ${what}: ${(error as Error).message}`));
-    const written: Promise<void>[] = [];
-    if (marker !== undefined) written.push(writing('marker', writeMarker(marker, text, this.#pending)));
-    if (terminationLog !== undefined) written.push(writing('termination message', writeTerminationMessage(terminationLog, text, this.#pending)));
+    const written = [this.#startNoted];
+    if (marker !== undefined) written.push(this.#writing('marker', writeMarker(marker, text, this.#pending)));
+    if (terminationLog !== undefined) written.push(this.#writing('termination message', writeTerminationMessage(terminationLog, text, this.#pending)));
     await Promise.all(written);
+  }
+
+  async #noteStart(startedAt: string): Promise<void> {
+    const { startNote } = this.#options;
+    if (startNote !== undefined) await this.#writing('start note', writeMarker(startNote, `${JSON.stringify({ startedAt })}\n`, this.#pending));
+  }
+
+  async #writing(what: string, write: Promise<void>): Promise<void> {
+    await write.catch((error: unknown) => this.#log('error', `Could not write the ${what}: ${(error as Error).message}`));
   }
 
   #cleanup({ exitCode, signal, reason }: Verdict): void {
