@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, readdir, type FileHandle } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import pMap from 'p-map';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
@@ -9,7 +9,7 @@ import { Censor } from '../core/domain/censor.ts';
 /** So many at once: a folder may have thousands of small files. */
 const CONCURRENCY = 8;
 
-/** Of a file that cannot be read, however often it is tried: the job made it so, or its name is no text. */
+/** Of what cannot be read, however often it is tried: the job made it so, or its name is no text. */
 const UNREADABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'ELOOP', 'ENOENT']);
 
 /**
@@ -21,14 +21,12 @@ const UNREADABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'ELOOP', 
  * @throws Error the first that could not be stored; others may have been
  */
 export async function uploadFolder(folder: string, store: ArtifactStore, to: string, forms: readonly string[]): Promise<string[]> {
-  const found = await readdir(folder, { recursive: true, withFileTypes: true });
   const leftOut = await pMap(
-    found.filter((entry) => !entry.isDirectory()),
-    async (entry) => {
-      const from = join(entry.parentPath, entry.name);
+    await thingsIn(folder),
+    async ({ from, isFile }) => {
       const path = relative(folder, from);
       const keys = [`${to}${STORED.artifacts}${path}`, ...(isJUnitReport(path) ? [`${to}${STORED.junit}${path}`] : [])];
-      for (const key of keys) if (!entry.isFile() || !(await uploadFile(from, store, key, forms))) return path;
+      for (const key of keys) if (!isFile || !(await uploadFile(from, store, key, forms))) return path;
       return undefined;
     },
     { concurrency: CONCURRENCY },
@@ -36,9 +34,20 @@ export async function uploadFolder(folder: string, store: ArtifactStore, to: str
   return leftOut.filter((path) => path !== undefined).toSorted();
 }
 
+/** All but folders, other than those that cannot be read. */
+async function thingsIn(folder: string): Promise<{ from: string; isFile: boolean }[]> {
+  const things: { from: string; isFile: boolean }[] = [];
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const from = join(folder, entry.name);
+    const within = entry.isDirectory() ? await orUnreadable(thingsIn(from)) : undefined;
+    things.push(...(within ?? [{ from, isFile: entry.isFile() }]));
+  }
+  return things;
+}
+
 /** @returns false: it cannot be read. @throws Error when it cannot be stored */
 export async function uploadFile(path: string, store: ArtifactStore, key: string, forms: readonly string[]): Promise<boolean> {
-  const file = await openFile(path);
+  const file = await orUnreadable(open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
   if (file === undefined) return false;
   try {
     await store.put(key, censored(file.createReadStream({ autoClose: false }), new Censor(forms)));
@@ -48,9 +57,9 @@ export async function uploadFile(path: string, store: ArtifactStore, key: string
   }
 }
 
-async function openFile(path: string): Promise<FileHandle | undefined> {
+async function orUnreadable<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
-    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    return await reading;
   } catch (error) {
     if (UNREADABLE.has((error as NodeJS.ErrnoException).code)) return undefined;
     throw error;
