@@ -6,13 +6,12 @@ export const SHORTEST_SECRET = 4;
 const STAR = '*'.charCodeAt(0);
 
 /**
- * The byte strings by which a secret's value is known where it is printed: as it is, without the white space around it, each of its lines (a key
- * is seldom printed as one), and in base64, as Kubernetes shows it.
+ * The texts by which a secret's value is known where it is printed: without the white space around it (a file's last line break is none of it), each of its
+ * lines (a key is seldom printed as one), and in base64, as Kubernetes shows it.
  */
 export function formsOf(secret: string): string[] {
   if (!isLong(secret.trim())) return [];
-  const lines = secret.split('\n');
-  const forms = [secret, ...lines].flatMap((text) => [text, text.trim()]);
+  const forms = [secret, ...secret.split('\n')].map((text) => text.trim());
   return [...new Set([...forms, base64(secret), base64(secret.trim())])].filter(isLong);
 }
 
