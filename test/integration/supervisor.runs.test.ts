@@ -267,34 +267,6 @@ test.each(PLACEMENTS.filter((placement) => placement !== 'bare'))('placement %s:
   expect(hidden()).toBe(0);
 });
 
-describe('the start note', () => {
-  test('is there while the command runs', async () => {
-    const path = join(folder(), 'started.json');
-    const supervised = run(['--start-note', path, '--', 'sh', '-c', TICK]).reading();
-    await until('the note', () => existsSync(path));
-    expect(marker(path)).toEqual({ startedAt: expect.stringMatching(/^\d{4}-.*Z$/) });
-    supervised.signal('SIGTERM');
-    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
-  });
-
-  test.each([
-    ['ends at once', 'exit 3', { code: 3, signal: null }],
-    ['kills itself at once', 'kill -9 $$', { code: null, signal: 'SIGKILL' }],
-  ])('is there, too, of a command that %s', async (_what, script, end) => {
-    const dir = folder();
-    const [note, path] = [join(dir, 'started.json'), join(dir, 'finished.json')];
-    const supervised = run(['--start-note', note, '--marker', path, '--', 'sh', '-c', script]).reading();
-    expect(await supervised.ended()).toEqual(end);
-    expect(marker(note)).toEqual({ startedAt: (marker(path) as { startedAt: string }).startedAt });
-  });
-
-  test('is not there of one that could not start', async () => {
-    const note = join(folder(), 'started.json');
-    expect(await run(['--start-note', note, '--', '/no/such/program']).reading().status()).toBe(127);
-    expect(existsSync(note)).toBe(false);
-  });
-});
-
 test('the command sees its own variables only', async () => {
   const supervised = run(['--', 'sh', '-c', 'echo "[$HOLDFAST_TIMEOUT][$FOO][$HOLDFAST_CHILD_ENV_FOO][$BAR]"'], { HOLDFAST_TIMEOUT: '1h', HOLDFAST_CHILD_ENV_FOO: 'foo', BAR: 'bar' }).reading();
   expect(await supervised.status()).toBe(0);

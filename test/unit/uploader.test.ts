@@ -39,9 +39,9 @@ interface Step {
   readonly options: UploaderOptions;
   readonly supervisor: Awaited<ReturnType<typeof listener>>;
   /** Text of what is stored under the step's key. */
-  stored(key: string): Promise<string | undefined>;
+  readonly stored: (key: string) => Promise<string | undefined>;
   /** All that is stored, by key. */
-  keys(): Promise<string[]>;
+  readonly keys: () => Promise<string[]>;
 }
 
 async function step(more: Partial<UploaderOptions> = {}): Promise<Step> {
@@ -150,7 +150,7 @@ describe('the uploader of a step', () => {
     await supervisor.close();
     const tried: string[] = [];
     const away: ArtifactStore = {
-      get: options.store.get,
+      get: async (key) => await options.store.get(key),
       async put(key, content) {
         tried.push(key);
         if (tried.length === 2) throw new Error('503 Slow Down');
@@ -168,7 +168,7 @@ describe('the uploader of a step', () => {
     const { options, supervisor } = await step({ timeoutMs: 300 });
     await writeFile(join(options.records, 'started.json'), START);
     await supervisor.close();
-    await expect(runUploader({ ...options, store: { get: options.store.get, put } }, new AbortController().signal)).rejects.toThrow(says);
+    await expect(runUploader({ ...options, store: { get: async (key) => await options.store.get(key), put } }, new AbortController().signal)).rejects.toThrow(says);
   });
 });
 
