@@ -9,6 +9,8 @@ const TERMINATION_LOG = '/dev/termination-log';
 const LONGEST_MESSAGE = 1024;
 
 async function main(): Promise<object> {
+  // Steps have users of their own, and so have their uploaders: what one has made in the store the next may add to.
+  process.umask(0);
   if (process.argv[2] === 'restore') {
     const { folder, store, sources } = restoreOptions(process.env);
     return { from: (await restoreSharedDir(folder, store, sources)) ?? null };

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createDirectoryStore } from '../activities/artifacts/directoryStore.ts';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
@@ -64,9 +64,7 @@ function said(env: Environment, name: keyof typeof UPLOADER_ENV): string {
 
 /** A mounted Secret has its files behind links, beside a folder with a time in its name, which is theirs: `..2026_…`, `..data`. */
 async function formsIn(folder: string): Promise<string[]> {
-  const found = await readdir(folder, { withFileTypes: true });
-  const forms = await Promise.all(
-    found.filter(({ name }) => !name.startsWith('..')).map(async (entry) => (entry.isDirectory() ? await formsIn(join(folder, entry.name)) : formsOf(await readFile(join(folder, entry.name), 'utf8')))),
-  );
+  const paths = (await readdir(folder)).filter((name) => !name.startsWith('..')).map((name) => join(folder, name));
+  const forms = await Promise.all(paths.map(async (path) => ((await stat(path)).isDirectory() ? await formsIn(path) : formsOf(await readFile(path, 'utf8')))));
   return [...new Set(forms.flat())];
 }

@@ -20,13 +20,22 @@ export async function takeSnapshot(folder: string): Promise<Uint8Array> {
   const entries = await Promise.all(names.map(async (name) => await entryOf(folder, name)));
   const fault = sharedDirFault(entries);
   if (fault !== undefined) throw new SharedDirError(fault);
-  const files = await Promise.all(names.toSorted().map(async (name) => [name, await fileOf(join(folder, name))] as const));
+  const files = await Promise.all(names.toSorted().map(async (name) => [name, await readable(name, fileOf(join(folder, name)))] as const));
   return Buffer.from(JSON.stringify(Object.fromEntries(files) satisfies Snapshot));
 }
 
 async function entryOf(folder: string, name: string): Promise<SharedEntry> {
   const found = await lstat(join(folder, name));
   return { name, kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other', bytes: found.size };
+}
+
+async function readable<T>(name: string, reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    throw new SharedDirError(`SHARED_DIR holds ${JSON.stringify(name)}, which its uploader may not read: let others read it (chmod o+r)`);
+  }
 }
 
 /** Not through a link: it might lead to what is the uploader's alone. */

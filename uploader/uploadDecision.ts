@@ -1,7 +1,7 @@
 /** When the uploader begins, and when it leaves without. Pure. */
 
 export interface StepFacts {
-  /** The step's supervisor has noted its start: it listened by then. */
+  /** The step's supervisor was up: it has begun a log, or noted its start or its end, and listened by then. */
   readonly started: boolean;
   /** The step's supervisor can be connected to. */
   readonly listens: boolean;

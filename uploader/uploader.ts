@@ -1,6 +1,5 @@
 /** Beside a step, in a container of its own: stores what the step made when nothing of it runs any more, however it ended, and ends by itself. */
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -67,20 +66,23 @@ export async function runUploader(options: UploaderOptions, toldToGo: AbortSigna
 
 async function stepIsOver({ records, port, lookMs = 500 }: UploaderOptions, toldToGo: AbortSignal): Promise<'upload' | 'leave'> {
   for (;;) {
-    // In this order: who has noted its start listened by then.
-    const started = existsSync(join(records, STORED.started));
+    // In this order: whoever has begun a log, or noted a start, or that there could be none, listened by then.
+    const started = [STORED.log, STORED.started, STORED.finished].some((note) => existsSync(join(records, note)));
     const action = uploadAction({ started, listens: await listens(port), toldToGo: toldToGo.aborted });
     if (action !== 'wait') return action;
     await delay(lookMs);
   }
 }
 
-/** Refused by the kernel: nobody has the port. A slow answer is one. */
+/** Refused by the kernel: nobody has the port. A slow answer is one; a reset is one of somebody who is just going, of which the next look tells. */
 async function listens(port: number): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' });
   return await new Promise<boolean>((resolve, reject) => {
     socket.once('connect', () => resolve(true));
-    socket.once('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNREFUSED' ? resolve(false) : reject(error)));
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET') resolve(error.code === 'ECONNRESET');
+      else reject(error);
+    });
   }).finally(() => socket.destroy());
 }
 
@@ -89,8 +91,8 @@ async function storeAll({ records, artifactDir, sharedDir, store, to, sharedKey,
   const sharedDirFault = await storeSnapshot(sharedDir, store, sharedKey);
   await uploadFile(join(records, STORED.log), store, `${to}${STORED.log}`, forms);
   const leftOut = await uploadFolder(artifactDir, store, to, forms);
-  await store.put(`${to}${STORED.started}`, [await readFile(join(records, STORED.started))]);
-  // Without one its container was killed, its supervisor included: there is nothing to say of its end.
+  // Without the one its command could not be started; without the other its container was killed, its supervisor included.
+  await uploadFile(join(records, STORED.started), store, `${to}${STORED.started}`, forms);
   await uploadFile(join(records, STORED.finished), store, `${to}${STORED.finished}`, forms);
   return { end: 'stored', leftOut, ...(sharedDirFault === undefined ? {} : { sharedDirFault }) };
 }

@@ -13,14 +13,6 @@ export interface StoredRun {
   readonly buildId: string;
 }
 
-/** One attempt at one step. Attempts do not share a folder: one on a node that was lost may still write when the next has begun. */
-export interface StoredStep {
-  readonly stage: JobStage;
-  readonly name: string;
-  /** 1 for the first. */
-  readonly attempt: number;
-}
-
 /** In a step's folder. The names are those that viewers of CI artifacts look for. */
 export const STORED = {
   /** When its command started. */
@@ -34,32 +26,36 @@ export const STORED = {
   junit: 'junit/',
 } as const;
 
-/** Folder of a step's attempt, with a slash at its end. */
-export function stepFolder(run: StoredRun, step: StoredStep): string {
-  return `artifacts/${pathOf(run, step)}/`;
-}
-
-/** What a step's attempt left in SHARED_DIR: one object, so that it is there whole or not at all. */
-export function sharedKey(run: StoredRun, step: StoredStep): string {
-  return `shared/${pathOf(run, step)}.json`;
+/** Of a step in the store: `repositories/acme/web/unit/<build>/test-e2e`. */
+export function stepPath({ repository, job, buildId }: StoredRun, stage: JobStage, name: string): string {
+  return [...(repository === undefined ? ['jobs'] : ['repositories', ...repository.toLowerCase().split('/')]), job, buildId, `${stage}-${name}`].map(segment).join('/');
 }
 
 /**
- * Where SHARED_DIR of the next step may come from, best first: the step before it, or, where that left none (its node was lost, or it left more than
- * it may), the one before that.
- * @param before - the attempts so far, in the order in which they began
+ * Folder of an attempt at a step, with a slash at its end. Attempts do not share one: one on a node that was lost may still write when the next has begun.
+ * @param path - see {@link stepPath}
+ * @param attempt - 1 for the first
  */
-export function sharedSources(run: StoredRun, before: readonly StoredStep[]): string[] {
-  return before.toReversed().map((step) => sharedKey(run, step));
+export function stepFolder(path: string, attempt: number): string {
+  return `artifacts/${path}/${attempt}/`;
+}
+
+/** What an attempt left in SHARED_DIR: one object, so that it is there whole or not at all. */
+export function sharedKey(path: string, attempt: number): string {
+  return `shared/${path}/${attempt}.json`;
+}
+
+/**
+ * Keys of what so many attempts at a step left, the last first: where SHARED_DIR of who comes after them may come from. One whose node was lost, or which left
+ * more than it may, has left none.
+ */
+export function sharedKeys(path: string, attempts: number): string[] {
+  return Array.from({ length: attempts }, (_, before) => sharedKey(path, attempts - before));
 }
 
 /** JUnit reports are known by their names: `junit*.xml`, in whatever folder of ARTIFACT_DIR. @param path - with slashes */
 export function isJUnitReport(path: string): boolean {
   return /(?:^|\/)junit[^/]*\.xml$/i.test(path);
-}
-
-function pathOf({ repository, job, buildId }: StoredRun, { stage, name, attempt }: StoredStep): string {
-  return [...(repository === undefined ? ['jobs'] : ['repositories', ...repository.toLowerCase().split('/')]), job, buildId, `${stage}-${name}`, String(attempt)].map(segment).join('/');
 }
 
 /** Of whatever text: neither a path of its own nor `..`. */

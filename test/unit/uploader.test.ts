@@ -121,6 +121,14 @@ describe('the uploader of a step', () => {
     expect(await keys()).toEqual([]);
   });
 
+  test.each(['build-log.txt', 'finished.json'])('of which no more is there than %s: it was up, and is over', async (note) => {
+    const { options, supervisor, keys } = await step();
+    await writeFile(join(options.records, note), '');
+    await supervisor.close();
+    expect(await runUploader(options, new AbortController().signal)).toEqual({ end: 'stored', leftOut: [] });
+    expect(await keys()).toEqual([`run/step/1/${note}`, 'shared/1.json']);
+  });
+
   test('too much in SHARED_DIR: the rest is stored, and the fault told', async () => {
     const { options, supervisor, keys } = await step();
     await writeFile(join(options.records, 'started.json'), START);

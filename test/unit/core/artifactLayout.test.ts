@@ -1,9 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { isJUnitReport, sharedSources, stepFolder, type StoredRun, type StoredStep } from '../../../core/domain/artifactLayout.ts';
+import { isJUnitReport, sharedKeys, stepFolder, stepPath, type StoredRun } from '../../../core/domain/artifactLayout.ts';
 
 const RUN: StoredRun = { repository: 'Acme/Web', job: 'integration', buildId: '0198-run' };
-
-const STEP: StoredStep = { stage: 'test', name: 'e2e', attempt: 2 };
 
 describe('the folder of a step', () => {
   test.each<[what: string, run: StoredRun, folder: string]>([
@@ -12,19 +10,13 @@ describe('the folder of a step', () => {
     ['no way out of it', { job: '..', buildId: '../../x' }, 'artifacts/jobs/%2E%2E/%2E%2E%2F..%2Fx/test-e2e/2/'],
     ['and not by a repository', { ...RUN, repository: '../..' }, 'artifacts/repositories/%2E%2E/%2E%2E/integration/0198-run/test-e2e/2/'],
   ])('%s', (_what, run, folder) => {
-    expect(stepFolder(run, STEP)).toBe(folder);
+    expect(stepFolder(stepPath(run, 'test', 'e2e'), 2)).toBe(folder);
   });
 });
 
-test('what steps leave for one another is looked for in the last of them first', () => {
-  const before = [
-    { stage: 'pre', name: 'rent', attempt: 1 },
-    { stage: 'test', name: 'e2e', attempt: 1 },
-    { stage: 'test', name: 'e2e', attempt: 2 },
-  ] as const;
-  const folder = 'shared/repositories/acme/web/integration/0198-run/';
-  expect(sharedSources(RUN, before)).toEqual([`${folder}test-e2e/2.json`, `${folder}test-e2e/1.json`, `${folder}pre-rent/1.json`]);
-  expect(sharedSources(RUN, [])).toEqual([]);
+test('what attempts at a step leave for the next is looked for in the last of them first', () => {
+  expect(sharedKeys('jobs/x/0198-run/test-e2e', 2)).toEqual(['shared/jobs/x/0198-run/test-e2e/2.json', 'shared/jobs/x/0198-run/test-e2e/1.json']);
+  expect(sharedKeys('jobs/x/0198-run/test-e2e', 0)).toEqual([]);
 });
 
 test.each([
