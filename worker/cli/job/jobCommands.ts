@@ -113,8 +113,15 @@ function addLogs(job: Command, context: CommandContext): void {
     .description("print a job's own log: steps, interruptions, clean-up; also when everything of it is gone")
     .option('--follow', 'until the job has ended')
     .option('--timestamps', 'the time before each line')
-    .addHelpText('after', '\nExample:\n  $ holdfast job logs web-brisk-otter-7f3a --follow')
-    .action(async (id: string, flags: { follow?: boolean; timestamps?: boolean }) => {
+    .addOption(new Option('--step <name>', 'instead: what this step has printed, from the store').conflicts(['follow', 'timestamps']))
+    .option('--store <folder>', 'with --step: where the claim of HOLDFAST_STORE_CLAIM is mounted here')
+    .addHelpText('after', '\nExamples:\n  $ holdfast job logs web-brisk-otter-7f3a --follow\n  $ holdfast job logs web-brisk-otter-7f3a --step unit --store /mnt/artifacts')
+    .action(async (id: string, { step, store, ...flags }: { step?: string; store?: string; follow?: boolean; timestamps?: boolean }) => {
+      if ((step === undefined) !== (store === undefined)) throw new CliError('usage', step === undefined ? '--store: add --step, whose log it is' : '--step: add --store, the folder in which the store is mounted here');
+      if (step !== undefined && store !== undefined) {
+        const { stepLog } = await import('./stepLog.ts');
+        return await withSession(command, context, (session) => stepLog(session, context.output, id, step, store));
+      }
       const { jobLogs } = await import('./followJob.ts');
       await withSession(command, context, (session) => jobLogs(session, context.output, id, flags));
     });
