@@ -16,25 +16,35 @@ export interface ChildHandlers {
   readonly exited: (end: ChildEnd) => void;
 }
 
+/** `null`: it goes where ours goes, or there is no process. */
+export interface Pipes {
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
+}
+
+const NO_PIPES: Pipes = { stdout: null, stderr: null };
+
+/** What of a process' output comes back to us instead of going where ours goes. */
+export type Piped = 'nothing' | 'stdout' | 'both';
+
 /**
  * Starts a process as the leader of a session, hence of a process group, of its own.
- * @param pipe its standard output comes back to us instead of going where ours goes
- * @returns its standard output, if piped
+ * @returns what is piped of it
  */
-export function startChild(command: readonly string[], env: NodeJS.ProcessEnv, pipe: boolean, handlers: ChildHandlers): Readable | undefined {
+export function startChild(command: readonly string[], env: NodeJS.ProcessEnv, piped: Piped, handlers: ChildHandlers): Pipes {
   const [file = '', ...args] = command;
   let child: ChildProcess;
   try {
-    child = spawn(file, args, { env, detached: true, stdio: ['inherit', pipe ? 'pipe' : 'inherit', 'inherit'] });
+    child = spawn(file, args, { env, detached: true, stdio: ['inherit', piped === 'nothing' ? 'inherit' : 'pipe', piped === 'both' ? 'pipe' : 'inherit'] });
   } catch (error) {
     handlers.failed((error as Error).message); // too long a command line, for one
-    return undefined;
+    return NO_PIPES;
   }
   const { pid } = child;
   child.on('error', (error) => {
     if (pid === undefined) handlers.failed(error.message);
   });
-  if (pid === undefined) return undefined;
+  if (pid === undefined) return NO_PIPES;
   lowerPriority(pid);
   const again = setTimeout(() => lowerPriority(pid), LOOK_AGAIN_MS).unref();
   // Not `close`: that waits for everybody who holds the pipe.
@@ -43,7 +53,7 @@ export function startChild(command: readonly string[], env: NodeJS.ProcessEnv, p
     handlers.exited({ code, signal });
   });
   handlers.spawned(pid);
-  return child.stdout ?? undefined;
+  return child;
 }
 
 /**

@@ -12,6 +12,8 @@ export interface Options {
   readonly oneJob: boolean;
   readonly cleanupCommand?: readonly string[];
   readonly probes?: { readonly port: number; readonly host?: string };
+  readonly startNote?: string;
+  readonly logFile?: string;
   readonly marker?: string;
   readonly terminationLog?: string;
   readonly runDir?: string;
@@ -74,7 +76,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     plan,
     mode: read('mode', oneOf('command', 'github')) ?? 'command',
     oneJob: text('one-job') === '1',
-    ...defined({ cleanupCommand, marker: text('marker'), terminationLog: text('termination-log'), runDir: text('run-dir') }),
+    ...defined({ cleanupCommand, startNote: text('start-note'), logFile: text('log-file'), marker: text('marker'), terminationLog: text('termination-log'), runDir: text('run-dir') }),
     ...defined({ stopReasonFrom: text('stop-reason-from'), stateDir: text('state-dir') }),
     ...(port === undefined ? {} : { probes: { port, ...defined({ host }) } }),
     attempt: read('attempt', wholeNumber(1, Number.MAX_SAFE_INTEGER)) ?? 1,

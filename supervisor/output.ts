@@ -1,4 +1,4 @@
-import { write } from 'node:fs';
+import { open, write } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Pending } from './pending.ts';
 
@@ -15,6 +15,7 @@ export class Output {
   readonly #fd: number;
   readonly #pending: Pending;
   #last: Promise<void> = Promise.resolve();
+  #copy: Output | undefined;
   #given = 0;
   #written = 0;
 
@@ -23,10 +24,21 @@ export class Output {
     this.#pending = pending;
   }
 
+  /** To the end of a file, which is made where there is none. @throws Error when it cannot be opened */
+  static async appendingTo(path: string, pending: Pending): Promise<Output> {
+    return new Output(await pending.track(promisify(open)(path, 'a', 0o644)), pending);
+  }
+
+  /** Whatever is written from now on is written there, too. */
+  copyTo(other: Output): void {
+    this.#copy = other;
+  }
+
   /** @returns when these bytes are written, or nobody reads them any more */
   write(bytes: Uint8Array): Promise<void> {
     this.#given++;
-    this.#last = this.#last.then(() => this.#writeAll(bytes)).then(() => void this.#written++);
+    const copied = this.#copy?.write(bytes);
+    this.#last = this.#last.then(() => this.#writeAll(bytes)).then(() => copied).then(() => void this.#written++);
     return this.#last;
   }
 

@@ -23,6 +23,8 @@ export const SETTINGS = [
   { flag: 'one-job', env: 'HOLDFAST_ONE_JOB', value: '1', help: '1: the runner takes one job only. /ready then answers no from its job\'s start to its end.' },
   { flag: 'probe-port', env: 'HOLDFAST_PROBE_PORT', value: 'PORT', help: 'Serves /startup, /ready and /live there. Default: no probes. 0: any free port, which is logged.' },
   { flag: 'probe-host', env: 'HOLDFAST_PROBE_HOST', value: 'ADDRESS', help: 'Address of the probes. Default: all of them, for the kubelet.' },
+  { flag: 'start-note', env: 'HOLDFAST_START_NOTE_FILE', value: 'PATH', help: 'File that tells the start: {startedAt}. The probes listen by then, and until the supervisor is gone. Default: none.' },
+  { flag: 'log-file', env: 'HOLDFAST_LOG_FILE', value: 'PATH', help: 'File to which everything that is printed is written, too, in the order in which it was read. Default: none.' },
   { flag: 'marker', env: 'HOLDFAST_MARKER_FILE', value: 'PATH', help: 'File that tells the end: {exitCode, signal, reason, startedAt, endedAt}. Default: none.' },
   { flag: 'termination-log', env: 'HOLDFAST_TERMINATION_LOG', value: 'PATH', help: 'The same for the kubelet. Default: /dev/termination-log where that exists.' },
   { flag: 'run-dir', env: 'HOLDFAST_RUN_DIR', value: 'PATH', help: 'Folder for the supervisor\'s own small files. Default: a new one in the folder for temporary files.' },

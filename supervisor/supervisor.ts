@@ -17,6 +17,7 @@ import { markerText, writeMarker, writeTerminationMessage } from './marker.ts';
 import type { Options } from './options.ts';
 import { Output } from './output.ts';
 import { Pending } from './pending.ts';
+import { passOn } from './passOn.ts';
 import { type Probes, serveProbes } from './probes.ts';
 import { StopReasonFiles } from './stopReasonFiles.ts';
 import { temporaryFolder } from './temporaryFolder.ts';
@@ -40,6 +41,7 @@ export class Supervisor {
   readonly #pending = new Pending();
   readonly #stdout = new Output(1, this.#pending);
   readonly #stderr = new Output(2, this.#pending);
+  #file: Output | undefined; // to which both are copied
   readonly #log: Log = eventLog(this.#stderr);
   /** Tells this supervisor's processes from another's. Not from node:crypto, which would cost 1.5 MB for no secret. */
   readonly #id = `${process.pid}-${Date.now()}-${Math.random()}`;
@@ -56,8 +58,9 @@ export class Supervisor {
   #env: NodeJS.ProcessEnv = {};
   /** A folder of ours that is to go with us. */
   #temporary: string | undefined;
-  #output: Promise<void> = Promise.resolve();
+  #output: Promise<unknown> = Promise.resolve();
   #startedAt: string | null = null;
+  #startNoted: Promise<void> = Promise.resolve();
   #endedAt: string | undefined;
   #sweeping: Promise<number[]> | undefined;
   #immortal = '';
@@ -99,7 +102,7 @@ export class Supervisor {
   }
 
   async #prepare(): Promise<void> {
-    const { mode, oneJob, probes, stateDir, attempt, stopReasonFrom } = this.#options;
+    const { mode, probes, stateDir, attempt, stopReasonFrom, logFile } = this.#options;
     if (stateDir !== undefined) await this.#pending.track(mkdir(stateDir, { recursive: true }));
     const folder = await this.#pending.track(this.#runDir());
     const reasons = new StopReasonFiles(join(folder, 'stop-reason'), stopReasonFrom, this.#pending);
@@ -114,9 +117,17 @@ export class Supervisor {
       Object.assign(this.#env, await hooks.install(this.#env));
       this.#job.hooks(hooks, (error) => this.#log('error', `Could not read what the job hooks noted: ${(error as Error).message}`));
     }
-    if (probes === undefined) return;
+    if (probes !== undefined) this.#probes = await this.#serve(probes);
+    // After the probes: who finds the file knows that they listen, or did.
+    if (logFile !== undefined) this.#file = await Output.appendingTo(logFile, this.#pending);
+    if (this.#file !== undefined) for (const output of [this.#stdout, this.#stderr]) output.copyTo(this.#file);
+    if (this.#probes !== undefined) this.#log('info', `Probes listen on port ${this.#probes.port}`);
+  }
+
+  async #serve(probes: NonNullable<Options['probes']>): Promise<Probes> {
+    const { mode, oneJob } = this.#options;
     const runs = (): boolean => this.#startedAt !== null && this.#state.end === undefined;
-    this.#probes = await serveProbes(
+    return await serveProbes(
       {
         startup: () => runs() && (mode === 'command' || this.#job.state.online),
         // Also when the runner has ended: "not ready" is to say that a job runs, and nothing else.
@@ -124,7 +135,6 @@ export class Supervisor {
       },
       probes,
     );
-    this.#log('info', `Probes listen on port ${this.#probes.port}`);
   }
 
   async #runDir(): Promise<string> {
@@ -184,10 +194,13 @@ export class Supervisor {
   }
 
   #spawn(): void {
-    const stdout = startChild(this.#options.command, this.#env, this.#options.mode === 'github', {
+    const { command, mode, logFile } = this.#options;
+    const piped = mode === 'github' ? 'stdout' : 'nothing';
+    const { stdout, stderr } = startChild(command, this.#env, logFile === undefined ? piped : 'both', {
       spawned: (pid) => {
         this.#processes.child = pid;
         this.#startedAt = new Date().toISOString();
+        this.#startNoted = this.#noteStart(this.#startedAt);
         this.#happened({ kind: 'spawned' });
       },
       failed: (message) => this.#happened({ kind: 'startFailed', message }),
@@ -196,7 +209,7 @@ export class Supervisor {
         this.#happened({ kind: 'childExited', end });
       },
     });
-    if (stdout !== undefined) this.#output = this.#job.follow(stdout, this.#stdout);
+    this.#output = Promise.all([stdout && (mode === 'github' ? this.#job.follow(stdout, this.#stdout) : passOn(stdout, this.#stdout)), stderr && passOn(stderr, this.#stderr)]);
   }
 
   /** The group's leader may be gone while the group lives; what is gone may have left its number to a stranger. */
@@ -226,16 +239,24 @@ export class Supervisor {
     const { mode, marker, terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined } = this.#options;
     const job = mode === 'github' ? { job: jobRecord(this.#job.state, this.#busyWhenSignalled === true) } : {};
     const text = markerText({ ...verdict, startedAt: this.#startedAt, endedAt: this.#endedAt ?? new Date().toISOString(), ...job });
-    const writing = (what: string, write: Promise<void>): Promise<void> => write.catch((error: unknown) => this.#log('error', `Could not write the ${what}: ${(error as Error).message}`));
-    const written: Promise<void>[] = [];
-    if (marker !== undefined) written.push(writing('marker', writeMarker(marker, text, this.#pending)));
-    if (terminationLog !== undefined) written.push(writing('termination message', writeTerminationMessage(terminationLog, text, this.#pending)));
+    const written = [this.#startNoted];
+    if (marker !== undefined) written.push(this.#writing('marker', writeMarker(marker, text, this.#pending)));
+    if (terminationLog !== undefined) written.push(this.#writing('termination message', writeTerminationMessage(terminationLog, text, this.#pending)));
     await Promise.all(written);
+  }
+
+  async #noteStart(startedAt: string): Promise<void> {
+    const { startNote } = this.#options;
+    if (startNote !== undefined) await this.#writing('start note', writeMarker(startNote, `${JSON.stringify({ startedAt })}\n`, this.#pending));
+  }
+
+  async #writing(what: string, write: Promise<void>): Promise<void> {
+    await write.catch((error: unknown) => this.#log('error', `Could not write the ${what}: ${(error as Error).message}`));
   }
 
   #cleanup({ exitCode, signal, reason }: Verdict): void {
     const env = { ...this.#env, HOLDFAST_STOP_REASON: reason ?? '', HOLDFAST_EXIT_CODE: String(exitCode), HOLDFAST_EXIT_SIGNAL: signal ?? '' };
-    startChild(this.#options.cleanupCommand ?? [], env, false, {
+    startChild(this.#options.cleanupCommand ?? [], env, 'nothing', {
       spawned: (pid) => (this.#processes.child = pid),
       failed: (message) => {
         this.#log('error', `Could not start the cleanup command: ${message}`);
@@ -253,7 +274,7 @@ export class Supervisor {
     this.#over.abort();
     this.#probes?.release();
     if (this.#options.plan.cleanup) await this.#processes.sweep();
-    await untilQuiet(this.#output, this.#stdout);
+    await untilQuiet(this.#output, this.#file ?? this.#stdout);
     await Promise.all([this.#stdout.flushed(), this.#stderr.flushed()]);
     await this.#tidy();
     // A look at a file, say, that is just being taken: leaving under it would cost the status.

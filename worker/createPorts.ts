@@ -1,6 +1,7 @@
 /** Builds, from the configuration, what the activities work with. */
 import type { Logger } from 'pino';
 import { createCiServers } from '../activities/ciServers/index.ts';
+import type { PodDefaults } from '../activities/compute/kubernetes/podSpec.ts';
 import { createProcessCompute } from '../activities/compute/process/processCompute.ts';
 import type { CiServers, Compute, Logger as ActivityLogger, PodLogs } from '../activities/ports.ts';
 import { defined } from '../core/defined.ts';
@@ -46,6 +47,11 @@ export async function createPorts(config: HoldfastConfig, { logger, metrics }: P
   };
 }
 
+function supervised({ supervisorImage: image, storeClaim: claim }: Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>): Partial<Pick<PodDefaults, 'supervisor' | 'store'>> {
+  if (image === undefined) return {};
+  return { supervisor: { image }, ...(claim === undefined ? {} : { store: { image, claim } }) };
+}
+
 /** @throws KubeConfigError when the cluster cannot be found */
 export async function createCompute({ compute, installation }: HoldfastConfig, { logger, onRequest }: { logger: ActivityLogger; onRequest?: Metrics['kubernetesRequest'] }): Promise<OwnedCompute> {
   if (compute.kind === 'process') {
@@ -62,7 +68,7 @@ export async function createCompute({ compute, installation }: HoldfastConfig, {
     allNamespaces: compute.allNamespaces,
     installation,
     policy: compute.policy,
-    pod: { image: compute.image, ...defined({ command: compute.command, user: compute.user }), ...(compute.supervisorImage !== undefined && { supervisor: { image: compute.supervisorImage } }) },
+    pod: { image: compute.image, ...defined({ command: compute.command, user: compute.user }), ...supervised(compute) },
     logger,
     ...defined({ onRequest }),
   });

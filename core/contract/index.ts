@@ -4,6 +4,7 @@
  */
 export * from './deregistration.ts';
 export * from './job.ts';
+export * from './jobGroup.ts';
 export * from './jobInput.ts';
 export * from './runner.ts';
 export * from './runnerInput.ts';

@@ -24,6 +24,8 @@ export interface StepStatus {
   state: StepState;
   /** Its present pod, or its last. */
   pod?: string;
+  /** Where what it left lies in the worker's store, if that has one: of its last attempt, with a slash at the end. */
+  folder?: string;
   startedAt?: string;
   endedAt?: string;
   outcome?: RunnerOutcome;

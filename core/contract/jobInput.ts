@@ -18,6 +18,8 @@ export const STEP_TIMEOUTS = {
   timeout: '2h',
   /** From a stop's signal to SIGKILL. The pod has a quarter more, and at least 2 s more. @default "15s" */
   gracePeriod: '15s',
+  /** From its end: for storing what it left (docs/jobs.md), with a worker that has a store. After a stop it has the pod's grace, as the step itself. @default "10m" */
+  uploadTimeout: '10m',
 } as const;
 
 /** Input of the `job` workflow: one JSON object. Durations are strings such as `30s`, `10m`, `1h30m`. */

@@ -89,6 +89,8 @@ export interface RunnerInput {
   set?: string;
   /** Id of the `job` workflow whose step this is, which is told of its pods; needs `ciServer: none`. */
   job?: string;
+  /** With `job`: where what it leaves is kept, if the worker has a store. */
+  storage?: StepStorage;
   /** Kubernetes namespace of the pod. Default: the worker's. */
   namespace?: string;
   /** Image of the runner container. Default: the worker's. */
@@ -116,6 +118,16 @@ export interface RunnerInput {
   maxAttempts?: number;
   /** Pace of re-checks; the defaults are right for production. */
   intervals?: RunnerIntervals;
+}
+
+/** Of a job's step, in the store: the job says it. */
+export interface StepStorage {
+  /** Of the step, all its attempts. */
+  path: string;
+  /** Keys of the snapshots that its SHARED_DIR may begin with, the best first; those of its own earlier attempts come before them. */
+  sharedFrom: string[];
+  /** How long storing is tried, from the step's end. */
+  timeout: string;
 }
 
 export interface StopInput extends Durations<typeof STOP_TIMEOUTS> {

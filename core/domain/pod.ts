@@ -29,8 +29,20 @@ export interface PodRequest {
   readonly supervision?: Supervision;
   /** @default none */
   readonly volumeClaims?: readonly VolumeClaim[];
+  /** Of a job's step. @default nothing of it is kept */
+  readonly storage?: StorageRequest;
   /** How long a job of this runner may take at most, in ms: noted on the pod, for when nobody is left who knows. */
   readonly jobTimeoutCapMs?: number;
+}
+
+/** Where what a step leaves is kept; see core/domain/artifactLayout.ts. */
+export interface StorageRequest {
+  /** Of the step, all its attempts. */
+  readonly path: string;
+  /** Keys of the snapshots that SHARED_DIR may begin with besides those of earlier attempts, the best first. */
+  readonly sharedFrom: readonly string[];
+  /** How long storing is tried, from the step's end. */
+  readonly timeoutMs: number;
 }
 
 /** How the supervisor runs the command; see docs/supervisor.md. Durations in ms. */
@@ -87,8 +99,10 @@ export interface PodView extends PodRef {
   readonly createdAt: string;
   /** When the runner container started (ISO 8601); absent if it never did. */
   readonly startedAt?: string;
-  /** The runner container has an exit code, the pod's phase is final, or the pod (this UID) is gone. */
+  /** The runner container has an exit code and nothing of it is being stored any more, the pod's phase is final, or the pod (this UID) is gone. */
   readonly ended: boolean;
+  /** The runner container has ended, and what it left is being stored: for so long that is waited for (ISO 8601). */
+  readonly uploadingUntil?: string;
   /** The pod (this UID) does not exist any more. */
   readonly gone: boolean;
   /** Nobody saw it go: it may have started since it was seen last. */
@@ -101,8 +115,8 @@ export interface PodView extends PodRef {
   readonly terminationDeadline?: string;
   /** When it was told to go, by a deletion or by the DisruptionTarget condition (ISO 8601). */
   readonly toldToGoAt?: string;
-  /** Why the container cannot start, while that is so. */
-  readonly problem?: { readonly kind: 'image_pull' | 'invalid_image' | 'config'; readonly message: string; readonly since: string };
+  /** Why the container cannot start, while that is so; `store`: the store did not give what the steps before have left. */
+  readonly problem?: { readonly kind: 'image_pull' | 'invalid_image' | 'config' | 'store'; readonly message: string; readonly since: string };
   /** The DisruptionTarget condition's reason (EvictionByEvictionAPI, PreemptionByScheduler, DeletionByTaintManager, …). */
   readonly disruption?: string;
   /** The pod's status.reason (Evicted, NodeLost, Shutdown, …). */
@@ -128,6 +142,8 @@ export interface PodExit {
   /** ISO 8601. */
   readonly finishedAt?: string;
   readonly message?: string;
+  /** Why what a step left was not stored, or not all of it; `step`: by its own doing. */
+  readonly notStored?: { readonly by: 'step' | 'store'; readonly why: string };
   /** What the supervisor recorded; absent where there was none, or it could not any more. */
   readonly record?: SupervisorRecord;
 }

@@ -50,9 +50,14 @@ export function dueAtMs(condition: PodCondition, pod: PodView): number | undefin
   if (pod.gone) return 0;
   if (condition === 'gone') return undefined;
   if (pod.ended) return 0;
+  if (condition === 'ended' && pod.uploadingUntil !== undefined) return Math.min(Date.parse(pod.uploadingUntil), overdueAtMs(pod) ?? Number.POSITIVE_INFINITY);
   if (condition === 'online') {
     if (pod.online ?? pod.startedAt !== undefined) return 0;
     if (pod.problem !== undefined) return pod.problem.kind === 'invalid_image' ? 0 : Date.parse(pod.problem.since) + IMAGE_PROBLEM_GRACE_MS;
   }
-  return pod.terminationDeadline === undefined ? undefined : Date.parse(pod.terminationDeadline) + TERMINATION_OVERDUE_MS;
+  return overdueAtMs(pod);
+}
+
+function overdueAtMs({ terminationDeadline }: PodView): number | undefined {
+  return terminationDeadline === undefined ? undefined : Date.parse(terminationDeadline) + TERMINATION_OVERDUE_MS;
 }

@@ -6,6 +6,10 @@ export const RUNNER_CONTAINER = 'runner';
 export const SUPERVISOR_CONTAINER = 'holdfast-supervisor';
 /** The init container in which a runner with a registration token registers. A template's one of this name is merged under what Holdfast sets. */
 export const REGISTER_CONTAINER = 'holdfast-register';
+/** Beside a job's step: stores what that leaves. */
+export const UPLOADER_CONTAINER = 'holdfast-uploader';
+/** The init container that gets what the steps before have left. */
+export const SHARED_CONTAINER = 'holdfast-shared';
 /** Labels and annotations under this prefix belong to Holdfast. */
 export const RESERVED_METADATA_PREFIX = 'holdfast.dev/';
 /** Name of the set that a runner belongs to. */
@@ -13,6 +17,8 @@ export const SET_LABEL = `${RESERVED_METADATA_PREFIX}set`;
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 /** Volumes under this prefix belong to Holdfast. */
 export const RESERVED_VOLUME_PREFIX = 'holdfast-';
+/** The claim with the store of what steps leave. */
+export const STORE_VOLUME = `${RESERVED_VOLUME_PREFIX}store`;
 
 /** The variable with the registration token, which is good for the whole scope: no container that a job runs in ever has it. */
 export const REGISTRATION_TOKEN_ENV = 'RUNNER_TOKEN';
@@ -30,8 +36,10 @@ export function isReservedEnv(name: string): boolean {
 
 /** Where a runner finds what it has registered itself with: the files of GitHub's `config.sh`. */
 export const REGISTRATION_PATH = '/holdfast-registration';
+/** Of a job's step: what it leaves for those after it (SHARED_DIR), what it makes (ARTIFACT_DIR), and what its supervisor notes. */
+export const STEP_PATHS = { shared: '/holdfast-shared', artifacts: '/holdfast-artifacts', records: '/holdfast-records' } as const;
 /** Folders of the runner container that Holdfast mounts. */
-const RESERVED_PATHS = ['/holdfast', '/etc/holdfast', REGISTRATION_PATH];
+const RESERVED_PATHS = ['/holdfast', '/etc/holdfast', REGISTRATION_PATH, ...Object.values(STEP_PATHS)];
 
 /** True for a mount path in Holdfast's own folders, or over them. */
 export function isReservedPath(path: string): boolean {

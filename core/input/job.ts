@@ -1,7 +1,8 @@
 /** The `job` workflow's input: from what people write (JobInput) to what the workflow works with ({@link JobSpec}). Each step becomes the input of a runner. */
 import { z } from 'zod';
-import { JOB_STAGES, JOB_TIMEOUTS, STEP_TIMEOUTS, stepWorkflowId, type JobInput, type JobStage, type PostStepInput, type RunnerInput, type StepInput, type StepResources } from '../contract/index.ts';
+import { JOB_STAGES, JOB_TIMEOUTS, STEP_TIMEOUTS, stepWorkflowId, type JobInput, type JobStage, type PostStepInput, type RunnerInput, type StepInput, type StepResources, type StepStorage } from '../contract/index.ts';
 import { defined } from '../defined.ts';
+import { stepPath } from '../domain/artifactLayout.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { formatDuration, milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
@@ -25,7 +26,9 @@ export interface StepSpec {
   readonly workflowId: string;
   readonly bestEffort: boolean;
   readonly optionalOnSuccess: boolean;
-  /** What its life is started with. */
+  /** Where what it leaves is kept. */
+  readonly storage: Omit<StepStorage, 'sharedFrom'>;
+  /** What its life is started with, besides. */
   readonly runner: RunnerInput;
 }
 
@@ -138,7 +141,7 @@ const STEP_FIELD: Readonly<Record<string, string>> = { 'timeouts.jobTimeout': 't
 const stepField = (field: string): string => STEP_FIELD[field] ?? field;
 
 function stepSpec(job: JobInput, input: PostStepInput, stage: JobStage, workflowId: string, admission: JobAdmission): StepSpec {
-  const { name, image, commands = '', command = ['/bin/sh', '-e', '-c', commands], timeout = STEP_TIMEOUTS.timeout, gracePeriod = STEP_TIMEOUTS.gracePeriod, onEviction, bestEffort = false, optionalOnSuccess = false } = input;
+  const { name, image, commands = '', command = ['/bin/sh', '-e', '-c', commands], timeout = STEP_TIMEOUTS.timeout, gracePeriod = STEP_TIMEOUTS.gracePeriod, uploadTimeout = STEP_TIMEOUTS.uploadTimeout, onEviction, bestEffort = false, optionalOnSuccess = false } = input;
   const runner: RunnerInput = {
     ciServer: 'none',
     job: admission.workflowId,
@@ -148,7 +151,8 @@ function stepSpec(job: JobInput, input: PostStepInput, stage: JobStage, workflow
     stop: { gracePeriod, ...input.stop },
     ...defined({ image, onEviction, namespace: job.namespace, pod: podOf(input) }),
   };
-  return { stage, name, workflowId, bestEffort, optionalOnSuccess, runner };
+  const path = stepPath({ ...defined({ repository: job.repository }), job: job.name, buildId: admission.runId ?? '-' }, stage, name);
+  return { stage, name, workflowId, bestEffort, optionalOnSuccess, storage: { path, timeout: uploadTimeout }, runner };
 }
 
 function podOf({ resources, volumes = [] }: StepInput): RunnerInput['pod'] {

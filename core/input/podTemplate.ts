@@ -1,6 +1,6 @@
 /** What a user's pod template may say: the parts that Holdfast depends on. The API server checks the rest. Pure. */
 import type { RunnerInput } from '../contract/index.ts';
-import { isReservedEnv, isReservedMetadata, isReservedPath, REGISTER_CONTAINER, RESERVED_VOLUME_PREFIX, RUNNER_CONTAINER, SUPERVISOR_CONTAINER } from '../domain/podTemplate.ts';
+import { isReservedEnv, isReservedMetadata, isReservedPath, REGISTER_CONTAINER, RESERVED_VOLUME_PREFIX, RUNNER_CONTAINER, SHARED_CONTAINER, STORE_VOLUME, SUPERVISOR_CONTAINER, UPLOADER_CONTAINER } from '../domain/podTemplate.ts';
 import { isObject } from '../isObject.ts';
 
 /** Fields of the pod's spec that follow from the runner's own settings, with what to write instead. */
@@ -36,6 +36,10 @@ function specErrors(spec: Readonly<Record<string, unknown>>): string[] {
     if (name === SUPERVISOR_CONTAINER) errors.push(`${path}: the name ${SUPERVISOR_CONTAINER} is Holdfast's own; rename it`);
     if (name === RUNNER_CONTAINER) errors.push(`${path}: the name ${RUNNER_CONTAINER} is kept for the container of the CI runner; rename it`);
   }
+  for (const { name, path } of [...containers, ...initContainers]) {
+    if (name === UPLOADER_CONTAINER || name === SHARED_CONTAINER) errors.push(`${path}: the name ${name} is Holdfast's own; rename it`);
+  }
+  for (const { path, item } of [...containers, ...initContainers]) errors.push(...reservedVolumes(named(item, 'volumeMounts', errors, `${path}.`).filter(({ name }) => name === STORE_VOLUME)));
   errors.push(...duplicates([...containers, ...initContainers], 'container'));
   const volumes = named(spec, 'volumes', errors);
   errors.push(...duplicates(volumes, 'volume'), ...reservedVolumes(volumes));

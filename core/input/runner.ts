@@ -9,7 +9,7 @@ import type { Scope } from '../domain/ciServer.ts';
 import { milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, Supervision } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
-import { credentialName, DEFAULT_CREDENTIAL, dnsLabel, durationFields, envFields, scopeFields, toErrors, toScope, word, words, type FieldsOf, type Parsed } from './fields.ts';
+import { credentialName, DEFAULT_CREDENTIAL, dnsLabel, duration, durationFields, envFields, scopeFields, toErrors, toScope, word, words, type FieldsOf, type Parsed } from './fields.ts';
 import { graceLedger, type GraceLedger } from './graceLedger.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
 import { LONGEST_JOB_TIMEOUT, timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
@@ -72,6 +72,10 @@ const stop = z.strictObject({
   cleanupCommand: words.exactOptional(),
 });
 
+/** Of what is stored: segments with slashes between them, none of which leads elsewhere. */
+const storageKey = z.string().max(1_000).regex(/^(?!\.{1,2}(\/|$))[^/\s\p{Cc}]+(\/(?!\.{1,2}(\/|$))[^/\s\p{Cc}]+)*$/u, 'must be a path in the store: segments with slashes between them, without white space, "." and ".."');
+const storage = z.strictObject({ path: storageKey, sharedFrom: z.array(storageKey).max(100, 'must have at most 100 keys'), timeout: duration });
+
 /** Field by field. Unknown fields are errors. */
 export const runnerSchema = z.strictObject({
   ...scopeFields,
@@ -83,6 +87,7 @@ export const runnerSchema = z.strictObject({
   ephemeral: z.boolean().exactOptional(),
   set: word('a set name').exactOptional(),
   job: z.string().min(1).max(1_000).exactOptional(),
+  storage: storage.exactOptional(),
   namespace: dnsLabel('a Kubernetes namespace').exactOptional(),
   image: z.string().min(1).max(500).exactOptional(),
   command: words.exactOptional(),
@@ -131,7 +136,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
     ...(scope === undefined ? { timeoutMs: timeouts.jobTimeoutMs } : {}),
     startupMs: timeouts.registrationMs,
   };
-  const { namespace, image, command, args, env: environment, pod: template, volumeClaims = [] } = input;
+  const { namespace, image, command, args, env: environment, pod: template, volumeClaims = [], storage: kept } = input;
   return {
     name: input.name ?? nameFromWorkflowId(workflowId),
     nameHash,
@@ -150,6 +155,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
       terminationGracePeriodSeconds: podSeconds,
       supervision,
       volumeClaims,
+      ...(kept === undefined ? {} : { storage: { path: kept.path, sharedFrom: kept.sharedFrom, timeoutMs: parseDuration(kept.timeout) ?? Number.NaN } }),
       jobTimeoutCapMs,
     },
     timeouts,

@@ -23,6 +23,7 @@ export interface RunnerLimits {
 export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutMs }: RunnerLimits): InputError[] {
   return [
     ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...jobErrors(input)]),
+    ...(input.storage !== undefined && input.job === undefined ? [{ field: 'storage', message: 'is for the steps of a job; remove it' }] : []),
     ...timeoutErrors(input, jobTimeoutCap),
     ...stopErrors(input),
     ...gracePeriodErrors(input),

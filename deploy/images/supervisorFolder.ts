@@ -19,7 +19,7 @@ export interface SupervisorFolderParts {
 
 /**
  * Makes the folder that runs the supervisor in any image, one without a C library included: tini, Node with its dynamic loader and
- * libraries, and the supervisor's bundle. It is started as
+ * libraries, and the bundles of supervisor and uploader. It is started as
  * `tini -s -- ld.so --library-path lib node supervisor.mjs [options] -- COMMAND`, with absolute paths.
  * Only Linux, whose binaries these are.
  * @param folder is created; of what is there, only what is made again is replaced
@@ -39,7 +39,8 @@ export async function makeSupervisorFolder(folder: string, parts: SupervisorFold
   await mkdir(lib, { recursive: true });
   for (const each of [folder, lib]) await chmod(each, 0o755); // a container of any user runs it, whatever the umask here
   await bundleSupervisor(join(folder, 'supervisor.mjs'));
-  await chmod(join(folder, 'supervisor.mjs'), 0o644);
+  await bundleUploader(join(folder, 'uploader.mjs'));
+  for (const each of ['supervisor.mjs', 'uploader.mjs']) await chmod(join(folder, each), 0o644);
   await copyStripped(node, join(folder, 'node'));
   await copyProgram(tini, join(folder, 'tini'));
   await copyProgram(loader, join(folder, 'ld.so'));
@@ -48,8 +49,17 @@ export async function makeSupervisorFolder(folder: string, parts: SupervisorFold
 
 /** Bundles the supervisor into one file that needs Node ≥ 22 and nothing else. */
 export async function bundleSupervisor(file: string): Promise<void> {
+  await bundle('supervisor', file);
+}
+
+/** Bundles the uploader in the same way: the same Node runs it, beside a step. */
+export async function bundleUploader(file: string): Promise<void> {
+  await bundle('uploader', file);
+}
+
+async function bundle(room: 'supervisor' | 'uploader', file: string): Promise<void> {
   const { build } = await import('esbuild'); // only where it is built: it is no dependency of the product
-  const entry = join(PROJECT, 'supervisor', 'main.ts');
+  const entry = join(PROJECT, room, 'main.ts');
   await build({ entryPoints: [entry], bundle: true, platform: 'node', target: 'node22', format: 'esm', outfile: file, logLevel: 'warning' });
 }
 

@@ -11,7 +11,9 @@ FROM packages AS supervisor
 # tini-static comes with tini; strip makes Node smaller.
 RUN apt-get update && apt-get install --yes --no-install-recommends binutils tini && rm -rf /var/lib/apt/lists/*
 COPY core core
+COPY activities/artifacts activities/artifacts
 COPY supervisor supervisor
+COPY uploader uploader
 COPY deploy/images deploy/images
 RUN npm run build:supervisor-folder -- /opt/holdfast
 

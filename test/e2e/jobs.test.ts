@@ -1,66 +1,18 @@
 /** Jobs of several steps in real pods: interrupted in every stage, by authors' own traps, while their worker dies. */
-import { randomUUID } from 'node:crypto';
-import type { V1Pod } from '@kubernetes/client-node';
-import type { WorkflowHandle } from '@temporalio/client';
 import { expect } from '@jest/globals';
-import { WORKFLOW_LABEL } from '../../activities/compute/kubernetes/metadata.ts';
-import { JOB_WORKFLOW, jobStatusQuery, type JobInput, type JobResult, type JobStatus, type StepInput } from '../../core/contract/index.ts';
+import type { StepInput } from '../../core/contract/index.ts';
+import { ClusterJob } from '../support/clusterJob.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { lines, states } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { PodLog } from '../support/podLog.ts';
 import { TICK } from '../support/stoppedChildren.ts';
 import { together, type Scenario } from '../support/together.ts';
-import { until } from '../support/until.ts';
 
 const INTERRUPTED = ['Received signal. signal=interrupt', 'error: Process interrupted with signal interrupt, cancelling execution...'];
 /** What the step was told, once it is. */
 const WHY = 'trap \'echo "told: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 1\' TERM; echo up;';
 
 const step = (name: string, commands: string, more: Partial<StepInput> = {}): StepInput => ({ name, image: 'holdfast.test/busybox:1', commands, ...more });
-
-class ClusterJob {
-  readonly id: string;
-  readonly handle: WorkflowHandle;
-  readonly #world: ClusterWorld;
-
-  private constructor(world: ClusterWorld, id: string, handle: WorkflowHandle) {
-    this.#world = world;
-    this.id = id;
-    this.handle = handle;
-  }
-
-  static async start(world: ClusterWorld, name: string, input: Omit<JobInput, 'name'>): Promise<ClusterJob> {
-    const id = `job-${name}-${randomUUID().slice(0, 6)}`;
-    return new ClusterJob(world, id, await world.client.workflow.start(JOB_WORKFLOW, { workflowId: id, taskQueue: world.taskQueue, args: [{ name, ...input }] }));
-  }
-
-  /** The log of a step, once its command has said that it is up. */
-  async up(name: string): Promise<PodLog> {
-    let pod: string | undefined;
-    let last: JobStatus | undefined;
-    const look = async (): Promise<boolean> => {
-      last = await this.#world.client.withDeadline(Date.now() + 5_000, async () => await this.handle.query(jobStatusQuery));
-      pod = last.steps.find((each) => each.name === name)?.pod;
-      return pod !== undefined;
-    };
-    await until(`a pod of ${name}`, look, () => JSON.stringify(last), 120_000);
-    await this.#world.namespace.waitForPod(pod ?? '', ({ status }) => status?.containerStatuses?.some((each) => each.name === 'runner' && each.state?.waiting === undefined) === true, 120_000);
-    const log = await PodLog.follow(this.#world.namespace, pod ?? '');
-    await log.says('up');
-    return log;
-  }
-
-  async result(): Promise<JobResult> {
-    return (await this.handle.result()) as JobResult;
-  }
-
-  /** The steps that ever had a pod, by their pods' creation, each as often as it had one. */
-  pods(): string[] {
-    const pods = new Map(this.#world.recorder.podVersions.map((version) => JSON.parse(version) as V1Pod).map(({ metadata }) => [metadata?.uid, metadata?.labels?.[WORKFLOW_LABEL] ?? '']));
-    return [...pods.values()].filter((workflowId) => workflowId.startsWith(`${this.id}-`)).map((workflowId) => workflowId.slice(this.id.length + 1));
-  }
-}
 
 const scenarios: Record<string, Scenario<ClusterWorld>> = {
   'its timeout during test: the step is told, and has its grace; then post, in order, which a second cancel does not cut': async (world) => {

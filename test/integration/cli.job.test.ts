@@ -62,6 +62,23 @@ await describeWithLab('holdfast job, on a real Temporal server with the real wor
     expect(await cli('cancel', id)).toMatchObject({ status: 3, stderr: expect.stringContaining(`job ${id} has ended already`) });
   });
 
+  test('run --commit: versions of a change set, a newer one in the place of the older', async () => {
+    const file = await written({ repository: 'Acme/Web' });
+    const version = ['run', '-f', file, '--base', 'main', '--pull-request', '7', '--commit'];
+    const group = `job-group:${name}:acme/web:main:pr-7`;
+    expect(await json(...version, 'aaa1')).toEqual({ id: group, status: { generation: 1, commit: 'aaa1', waits: true } });
+    const first = JobRun.of(all, `${group}:1`);
+    await first.runs('test-1');
+    expect((await cli(...version, 'aaa1')).stdout).toBe(`${group}: version 1 (aaa1) runs as ${group}:1\n`);
+    expect((await cli(...version, 'bbb2')).stdout).toBe(`${group}: version 2 (bbb2) waits for ${group}:1 to end\n`);
+    await first.ends('post-1');
+    const second = JobRun.of(all, `${group}:2`);
+    await second.ends('test-1');
+    await second.ends('post-1');
+    expect(await second.result()).toMatchObject({ outcome: 'succeeded' });
+    await until('the list to have both', async () => (await json<{ jobs: object[] }>('list', '--all', '--scope', 'Acme/Web', '--name', name)).jobs.length === 2);
+  });
+
   test.each([
     ['succeeded', 0, 0],
     ['failed', 3, 1],

@@ -25,7 +25,7 @@ export interface Page {
 
 /** README and the like, and what is in docs/ and beside the code. */
 export function pages(): Page[] {
-  return globSync(['*.md', 'docs/**/*.md', '{core,workflows,activities,worker,supervisor,deploy,demo,tools}/**/*.md'], { cwd: PROJECT, exclude: ['**/node_modules/**'] })
+  return globSync(['*.md', 'docs/**/*.md', '{core,workflows,activities,worker,supervisor,uploader,deploy,demo,tools}/**/*.md'], { cwd: PROJECT, exclude: ['**/node_modules/**'] })
     .toSorted()
     .map(page);
 }

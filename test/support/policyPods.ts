@@ -6,6 +6,8 @@ export const OWN_IMAGE = 'ghcr.io/acme/runner:1';
 /** The pod's name, and its registration's Secret's. */
 export const POD = 'runner-a-0123456789';
 export const OWN_CLAIM = 'runner-a-0123456789-work';
+/** The claim of the worker's store. */
+export const OWN_STORE = 'artifacts';
 
 export type PodField = keyof PodPolicy;
 
@@ -34,6 +36,7 @@ export const policyOf = ({ policy }: PolicyCase): PodPolicy => podPolicySchema.p
 const volume = (source: object): PolicyCase['spec'] => ({ volumes: [{ name: 'v', ...source }] });
 const token = { projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } };
 const secretEnv = { container: { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }] } };
+const storeAs = (name: string, claimName = OWN_STORE): PolicyCase['spec'] => ({ volumes: [{ name, persistentVolumeClaim: { claimName } }] });
 const claim = volume({ persistentVolumeClaim: { claimName: 'cache-3' } });
 const node = volume({ hostPath: { path: '/var/cache/ci/npm' } });
 
@@ -56,6 +59,9 @@ export const POLICY_CASES: readonly PolicyCase[] = [
   { what: "another pod's registration", spec: volume({ secret: { secretName: 'runner-b-0123456789' } }), policy: {}, refusedBy: ['secrets'] },
   { what: 'a Secret for pulling', spec: { imagePullSecrets: [{ name: 'github' }] }, policy: {}, refusedBy: ['secrets'] },
   { what: 'Secrets that may be', spec: { ...secretEnv, ...volume({ secret: { secretName: 'npm' } }), imagePullSecrets: [{ name: 'github' }] }, policy: { secrets: ['github', 'npm*'] }, refusedBy: [] },
+  { what: "the worker's store, as Holdfast mounts it", spec: storeAs('holdfast-store'), policy: {}, refusedBy: [] },
+  { what: 'the store under another name', spec: storeAs('mine'), policy: {}, refusedBy: ['claims'] },
+  { what: 'another claim in its place', spec: storeAs('holdfast-store', 'cache-3'), policy: {}, refusedBy: ['claims'] },
   { what: 'a claim', spec: claim, policy: {}, refusedBy: ['claims'] },
   { what: 'a claim that may be', spec: claim, policy: { claims: ['cache-*'] }, refusedBy: [] },
   { what: 'a ConfigMap', spec: volume({ configMap: { name: 'c' } }), policy: {}, refusedBy: [] },

@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { PROJECT } from '../support/markdown.ts';
 
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
-const ROOMS = /`((?:core|workflows|activities|worker|supervisor|tools|demo|deploy|test|docs)\/[\w./-]*)`/g;
+const ROOMS = /`((?:core|workflows|activities|worker|supervisor|uploader|tools|demo|deploy|test|docs)\/[\w./-]*)`/g;
 
 test.each(['docs/architecture.md', 'CONTRIBUTING.md'])('every file and folder of the project that %s names exists', (page) => {
   const named = [...read(page).matchAll(ROOMS)].map(([, path = '']) => path).filter((path) => !path.includes('NAME'));

@@ -57,6 +57,21 @@ describe('what is wrong is told before anything is started, with status 2', () =
   });
 });
 
+describe('a version of a change set', () => {
+  test.each<[what: string, args: string[], text: string, RegExp]>([
+    ['of no repository', ['--commit', 'a1', '--base', 'main'], WEB, /the job names no repository/],
+    ['of no branch', ['--commit', 'a1'], `${WEB}repository: acme/web\n`, /add --base/],
+    ['that is none', ['--commit', 'a 1', '--base', 'main'], `${WEB}repository: acme/web\n`, /"a 1" is no commit's id/],
+    ['of no pull request', ['--commit', 'a1', '--base', 'main', '--pull-request', 'seven'], `${WEB}repository: acme/web\n`, /"seven" is no number/],
+    ['without a commit', ['--pull-request', '7'], WEB, /--pull-request: is for a version of a change set; add --commit/],
+    ['and an id of its own', ['--commit', 'a1', '--id', 'mine'], WEB, /cannot be used with option '--id/],
+  ])('%s: a word of its own', async (_what, args, text, expected) => {
+    const { status, stderr } = await runCli(['job', 'run', '-f', file(text), ...args], NOWHERE);
+    expect(stderr).toMatch(expected);
+    expect(status).toBe(2);
+  });
+});
+
 describe('the JSON Schema', () => {
   async function accepts(job: object): Promise<boolean> {
     const { stdout } = await runCli(['job', 'schema']);

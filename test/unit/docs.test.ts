@@ -81,6 +81,7 @@ describe.each(each)('%s', (path, page) => {
   test('its temporal commands say what the contract says', () => {
     const ofRunner = { signal: ['cancel', 'ciEvent', 'podState'], update: ['drain', 'extendDeadline'], query: ['status'] };
     const ofSet = { signal: ['demand'], update: ['scale', 'apply', 'setTemplate', 'pause', 'resume', 'hold', 'drain'], query: ['status', 'declaration'] };
+    const ofGroup = { signal: ['version'], update: [], query: ['status'] };
     for (const line of page.code) {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
       if (verb === 'start' && line.includes(' --')) {
@@ -88,8 +89,8 @@ describe.each(each)('%s', (path, page) => {
         const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SWEEP_WORKFLOW]: parseSweepInput, [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }) };
         expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({ ok: true });
       }
-      const name = /--(?:name|type) (\w+)/.exec(line)?.[1];
-      const messages = line.includes('--workflow-id set-') ? ofSet : ofRunner;
+      const name = (/--signal-name (\w+)/.exec(line) ?? /--(?:name|type) (\w+)/.exec(line))?.[1];
+      const messages: Record<'signal' | 'update' | 'query', readonly string[]> = line.includes('--workflow-id set-') ? ofSet : line.includes('--workflow-id job-group:') ? ofGroup : ofRunner;
       if (verb === 'signal' || verb === 'update' || verb === 'query') expect(name === undefined || messages[verb].includes(name) ? [] : [line]).toEqual([]);
     }
     const attributes = Object.values(contract.SEARCH_ATTRIBUTES).map((attribute) => attribute.name);

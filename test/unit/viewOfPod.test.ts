@@ -35,6 +35,8 @@ const terminated = (exitCode: number, more: Json = {}): Json => ({
   terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt: '2026-03-01T11:59:10Z', finishedAt: '2026-03-01T11:59:50Z', ...more },
 });
 const runnerIs = (state: Json, more: Json = {}): Json => ({ containerStatuses: [container('runner', state, more)] });
+const stepIs = (runner: Json, uploader: Json, status: Json = { phase: 'Running' }): V1Pod =>
+  pod({ ...status, containerStatuses: [container('holdfast-uploader', uploader), container('runner', runner)] }, { metadata: { annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/probes': 'command', 'holdfast.dev/upload-timeout': '5m0s' } } });
 const disrupted = (reason: string): Json => ({ conditions: [{ type: 'PodScheduled', status: 'True' }, { type: 'DisruptionTarget', status: 'True', reason }] });
 
 /** Statuses as a real API server, kubelet or controller writes them (Kubernetes 1.34), cut to what matters. */
@@ -57,6 +59,14 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
   ['running', pod({ phase: 'Running', ...runnerIs(running, { ready: true, started: true }) }), { startedAt: '2026-03-01T11:59:10Z', ended: false }, ['online', 'busy', 'exit', 'problem']],
   ['completed', pod({ phase: 'Succeeded', ...runnerIs(terminated(0)) }),
     { ended: true, gone: false, startedAt: '2026-03-01T11:59:10Z', exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
+  ['a store that does not give what was left', pod({ phase: 'Failed', initContainerStatuses: [container('holdfast-shared', terminated(1))], ...runnerIs(waiting('PodInitializing')) }), { ended: true, problem: { kind: 'store', message: 'init container holdfast-shared ended with exit code 1: Error', since: NOW } }, ['startedAt', 'exit']],
+  ['ended, and stored', stepIs(terminated(0), terminated(0)), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }, ['uploadingUntil']],
+  ['ended, and being stored: a quick one, whose startup nobody had probed', stepIs(terminated(3), running), { ended: false, online: true, uploadingUntil: '2026-03-01T12:05:20.000Z', exit: { code: 3, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
+  ['running, its uploader beside it', stepIs(running, running), { ended: false, online: false }, ['uploadingUntil', 'exit']],
+  ['ended, evicted while it was being stored', stepIs(terminated(0), running, { phase: 'Failed' }), { ended: true }],
+  ['ended, with too much for the next step', stepIs(terminated(0), terminated(1, { message: '{"end":"stored","leftOut":[],"sharedDirFault":"too much"}\n' })), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', notStored: { by: 'step', why: 'too much' } } }],
+  ['ended, and not stored', stepIs(terminated(0), terminated(1, { message: '{"error":"no space left"}' })), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', notStored: { by: 'store', why: 'no space left' } } }],
+  ['ended, its uploader killed', stepIs(terminated(0), terminated(137)), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', notStored: { by: 'store', why: 'the uploader ended with exit code 137' } } }],
   ['exit code 7', pod({ phase: 'Failed', ...runnerIs(terminated(7)) }), { ended: true, exit: { code: 7, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
   ['with a termination message', pod({ phase: 'Failed', ...runnerIs(terminated(1, { message: '{"reason":"timeout"}' })) }),
     { exit: { code: 1, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', message: '{"reason":"timeout"}' } }],

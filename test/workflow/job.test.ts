@@ -23,6 +23,9 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expect(lines(result)).toEqual(['prepare', 'unit', 'e2e', 'gather', 'clean'].map((name) => `Running step ${name}.`));
     const { runId } = await run.handle.describe();
     for (const { env } of all.compute.created) expect(env).toEqual({ JOB_NAME: 'web', BUILD_ID: runId });
+    const left = ['pre-prepare', 'test-unit', 'test-e2e', 'post-gather'].map((name) => `shared/jobs/web/${runId}/${name}/1.json`);
+    expect(all.compute.created.map(({ storage }) => storage?.sharedFrom)).toEqual([0, 1, 2, 3, 4].map((before) => left.slice(0, before).toReversed()));
+    expect(result.steps.map(({ folder }) => folder)).toEqual(['pre-prepare', 'test-unit', 'test-e2e', 'post-gather', 'post-clean'].map((name) => `artifacts/jobs/web/${runId}/${name}/1/`));
     expectNothingLeft(all);
   });
 

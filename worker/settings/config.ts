@@ -35,6 +35,8 @@ export interface HoldfastConfig {
         /** Of the image where that is not root. */
         readonly user: number | undefined;
         readonly supervisorImage: string | undefined;
+        /** `undefined`: nothing is kept of what jobs' steps leave. */
+        readonly storeClaim: string | undefined;
         readonly policy: PodPolicy;
       }
     | { readonly kind: 'process'; readonly stateDir: string; readonly command: readonly string[] | undefined; readonly anyCommand: boolean };
@@ -134,6 +136,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
             command: s.HOLDFAST_RUNNER_COMMAND ?? (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
             user: s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_USER : undefined,
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
+            storeClaim: s.HOLDFAST_STORE_CLAIM,
             policy: read.policy,
           }
         : { kind: 'process', stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set), command: s.HOLDFAST_RUNNER_COMMAND, anyCommand: s.HOLDFAST_ANY_COMMAND === 'true' },
@@ -181,6 +184,9 @@ function contradictions(set: Env, parsed: Settings | undefined, policy: PodPolic
   const versioning: [SettingName, SettingName] = ['TEMPORAL_DEPLOYMENT_NAME', 'TEMPORAL_WORKER_BUILD_ID'];
   for (const [one, other] of [versioning, versioning.toReversed() as typeof versioning]) {
     if (set[one] !== undefined && set[other] === undefined) problems.push({ setting: other, message: `is missing while ${one} is set: set both, or neither` });
+  }
+  if (parsed?.HOLDFAST_STORE_CLAIM !== undefined && parsed.HOLDFAST_SUPERVISOR_IMAGE === undefined) {
+    problems.push({ setting: 'HOLDFAST_STORE_CLAIM', message: 'needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE' });
   }
   if (parsed?.HOLDFAST_ALL_NAMESPACES === 'true' && policy.namespaces.length === 0) {
     problems.push({ setting: 'HOLDFAST_ALL_NAMESPACES', message: 'needs to know which: list them as "namespaces" in the file of HOLDFAST_POD_POLICY_FILE, for example ["ci-*"]' });

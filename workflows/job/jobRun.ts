@@ -2,6 +2,7 @@
 import type { ChildWorkflowHandle } from '@temporalio/workflow';
 import type { JobLogLine, JobStatus, RunnerInput, RunnerResult, StepPodNews, StepStatus } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
+import { sharedKeys, stepFolder } from '../../core/domain/artifactLayout.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { JobSpec, StepSpec } from '../../core/input/job.ts';
@@ -13,10 +14,15 @@ export interface RunningStep {
   readonly spec: StepSpec;
   readonly status: StepStatus;
   stopAsked?: NonNullable<StepFacts['stopAsked']>;
+  /** How many pods it has had. */
+  attempts: number;
   handle?: ChildWorkflowHandle<(input: RunnerInput) => Promise<RunnerResult>>;
 }
 
-type StepEnd = Pick<StepStatus, 'outcome' | 'cause' | 'exitCode' | 'message'>;
+/** So many attempts in a row were all lost with their nodes: nobody looks further back. */
+const MOST_SOURCES = 20;
+
+type StepEnd = Pick<StepStatus, 'outcome' | 'cause' | 'exitCode' | 'message'> & { readonly attempt?: number };
 
 /** Its clock is the workflow's own. */
 export class JobRun {
@@ -43,7 +49,7 @@ export class JobRun {
     this.#startedAtMs = startedAtMs;
     this.steps = spec.steps.map((each) => {
       const { stage, name, workflowId, bestEffort } = each;
-      return { spec: each, status: { stage, name, workflowId, state: 'waiting', ...(bestEffort ? { bestEffort } : {}) } };
+      return { spec: each, attempts: 0, status: { stage, name, workflowId, state: 'waiting', ...(bestEffort ? { bestEffort } : {}) } };
     });
   }
 
@@ -84,14 +90,25 @@ export class JobRun {
   hearPod(news: Partial<StepPodNews> | undefined): void {
     const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
     if (step === undefined || typeof news?.pod !== 'string') return;
+    if (step.status.pod !== news.pod) step.attempts++;
     step.status.pod = news.pod;
     this.#firstPodAtMs ??= Date.now();
     this.news++;
   }
 
-  hearEnd({ status }: RunningStep, { outcome, cause, exitCode, message }: StepEnd): void {
-    Object.assign(status, { state: 'ended', endedAt: new Date().toISOString(), ...defined({ outcome, cause, exitCode, message }) });
+  /** What a life's news of its pods did not tell, its result does. */
+  hearEnd(step: RunningStep, { outcome, cause, exitCode, message, attempt = step.attempts }: StepEnd): void {
+    const { spec, status } = step;
+    step.attempts = attempt;
+    const folder = attempt > 0 ? stepFolder(spec.storage.path, attempt) : undefined;
+    Object.assign(status, { state: 'ended', endedAt: new Date().toISOString(), ...defined({ outcome, cause, exitCode, message, folder }) });
     this.news++;
+  }
+
+  /** What the steps before have left for this one in SHARED_DIR: keys of the store, the last first. */
+  sharedFor(step: RunningStep): string[] {
+    const before = this.steps.slice(0, this.steps.indexOf(step)).toReversed();
+    return before.flatMap(({ spec: { storage }, attempts }) => sharedKeys(storage.path, attempts)).slice(0, MOST_SOURCES);
   }
 
   /** Says what the job waits for, and until when (ms since the epoch). */

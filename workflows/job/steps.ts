@@ -26,8 +26,11 @@ export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
   }
 }
 
-/** A step of `post` is told what has interrupted the job, if something has. */
-function inputOf({ cancel }: JobRun, { spec: { runner, stage } }: RunningStep): RunnerInput {
+/** With what those before it left; a step of `post` is told what has interrupted the job, if something has. */
+function inputOf(run: JobRun, step: RunningStep): RunnerInput {
+  const { spec: { runner: admitted, storage, stage } } = step;
+  const { cancel } = run;
+  const runner = { ...admitted, storage: { ...storage, sharedFrom: run.sharedFor(step) } };
   if (stage !== 'post' || cancel === undefined || !isInterrupted(cancel)) return runner;
   return { ...runner, env: { ...runner.env, JOB_STOP_REASON: STOP_REASON[cancel.by] } };
 }

@@ -198,7 +198,7 @@ export class RunnerLife {
   #beginJob(): void {
     const { runner, spec } = this;
     // Under the supervisor a plain command's timeout is kept in the pod, and the workflow's is the backstop.
-    const backstopMs = spec.scope === undefined && runner.pod?.online !== undefined ? spec.pod.terminationGracePeriodSeconds * 1_000 + BACKSTOP_MS : 0;
+    const backstopMs = spec.scope === undefined && runner.pod?.online !== undefined ? spec.pod.terminationGracePeriodSeconds * 1_000 + (spec.pod.storage?.timeoutMs ?? 0) + BACKSTOP_MS : 0;
     runner.busySince = Date.now();
     runner.jobDeadline = Math.min(runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs, this.endsAtMs);
     delete runner.busyWith;

@@ -139,10 +139,17 @@ function isComplete({ pod, checkpoints }: EndFacts, loss: RunnerCause | undefine
 }
 
 function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecision {
+  const notStored = notStoredOf(f);
+  if (isComplete(f, loss) && notStored !== undefined) return end(notStored.by === 'step' ? 'failed' : 'errored', `The command exited with code 0, and what it left was not stored: ${notStored.why}`);
   if (isComplete(f, loss)) return end('succeeded', 'The command exited with code 0.');
   if (loss !== undefined) return whenLost(f, loss);
   if (f.pod?.exit?.code === 0) return end('errored', 'The command was stopped from inside its pod, and exited with code 0.', 'agent_lost');
   return whenExited(f);
+}
+
+/** Also what was still being stored when its time was over, or its pod was gone. */
+function notStoredOf({ pod }: EndFacts): NonNullable<PodView['exit']>['notStored'] {
+  return pod?.exit?.notStored ?? (pod?.uploadingUntil === undefined ? undefined : { by: 'store', why: 'the uploader did not end in time' });
 }
 
 /** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; after a retry it may be our own doing. */
@@ -242,7 +249,8 @@ function whenExited(f: EndFacts): Verdict {
     return end('errored', 'The CI server no longer accepts this version of the runner (exit code 7): use a newer image.', 'runner_deprecated');
   }
   if (!f.wasOnline && !f.plainCommand && exit.record?.reason !== undefined) return end('errored', 'The runner did not come online, and was ended for it by its startup probe.', 'never_registered');
-  if (exit.code !== 0) return end('failed', `The runner exited with code ${exit.code}.${exit.message === undefined ? '' : ` ${exit.message}`}`);
+  const left = exit.notStored && `What it left was not stored: ${exit.notStored.why}`;
+  if (exit.code !== 0) return end('failed', [`The runner exited with code ${exit.code}.`, exit.message, left].filter(Boolean).join(' '));
   if (f.removal === 'busy') return end('errored', 'The runner exited with code 0, but the CI server still has its job running.', 'agent_lost');
   if (!f.wasOnline) return end('errored', 'The runner exited with code 0 before it was ever online.', 'never_registered');
   if (f.removal === 'absent') return end('errored', 'The registration was removed from outside, and the runner ended.', 'deleted_externally');

@@ -56,8 +56,8 @@ async function canHear(api: ApiServer, podPath: string, { name, uid }: PodRef, r
   const now = new Date().toISOString();
   const body = { metadata: { uid, annotations: { [STOP_REASON_ANNOTATION]: reason, [STOP_STATED_ANNOTATION]: now } } };
   try {
-    const { ended, terminating } = viewOfPod(await api.call<V1Pod>({ verb: 'patch', resource: 'pods', path: podPath, body }), now);
-    return !ended && !terminating;
+    const { ended, exit, terminating } = viewOfPod(await api.call<V1Pod>({ verb: 'patch', resource: 'pods', path: podPath, body }), now);
+    return !ended && exit === undefined && !terminating;
   } catch (error) {
     const failure = apiFailure(error);
     // Gone already, or another UID, which the API server takes for the attempt to change it.

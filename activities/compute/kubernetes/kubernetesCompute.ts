@@ -57,7 +57,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const objects = new ApiObjects(api, { home, all });
   const pods = new LivePods(api, objects, { labelSelector: ownSelector(installation), logger, quietMs, minBackoffMs });
   const asked = new AskedDeletions();
-  const own = { images: ownImages(defaults), namespace: home };
+  const own = { images: ownImages(defaults), namespace: home, ...(defaults.store === undefined ? {} : { store: defaults.store.claim }) };
   const judge = (pod: V1Pod, request: PodRequest): string[] => policyFaults(judgedPod(pod, request, home), policy, own);
   let cluster: string | undefined;
 

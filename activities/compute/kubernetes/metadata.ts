@@ -26,6 +26,9 @@ export const ONE_JOB_PROBES = 'one-job-runner';
 /** Startup: the command runs; readiness: nothing. */
 export const COMMAND_PROBES = 'command';
 
+/** Of a pod with an uploader: how long that stores at most what the runner container has left. */
+export const UPLOAD_TIMEOUT_ANNOTATION = `${RESERVED_METADATA_PREFIX}upload-timeout`;
+
 /** Why the pod is being stopped; the supervisor reads it through a downward API volume. */
 export const STOP_REASON_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-reason`;
 /** When that was stated last: a change, where the reason is stated again. */

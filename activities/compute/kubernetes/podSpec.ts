@@ -8,6 +8,7 @@ import { JOB_TIMEOUT_CAP_ANNOTATION, identityAnnotations, ownLabels, workflowLab
 import { merge } from './mergeTemplates.ts';
 import { containerSecurity, podSecurity } from './podSecurity.ts';
 import { registered } from './registerContainer.ts';
+import { stored, type StoredParts, type StoreSettings } from './stepStorage.ts';
 import { attemptEnvironment, supervised, supervisionMode, type SupervisorSettings } from './supervision.ts';
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
 import type { PodRequest, PodTemplate } from '../../../core/domain/pod.ts';
@@ -24,6 +25,8 @@ export interface PodDefaults {
   readonly template?: PodTemplate;
   /** Absent: runners run bare, unless their image brings the supervisor. */
   readonly supervisor?: SupervisorSettings;
+  /** Absent: nothing is kept of what jobs' steps leave. */
+  readonly store?: StoreSettings;
 }
 
 /** The Secret of this runner and the variables that it holds. */
@@ -52,17 +55,18 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
   const name = podName(request.identity);
   const parts =
     mode === 'none' || request.supervision === undefined
-      ? { annotations: {}, initContainers: [], volumes: [], runner: bare }
+      ? { annotations: {}, initContainers: [], volumes: [], runner: bare, port: undefined }
       : supervised(bare, { name, hostNetwork: spec.hostNetwork === true }, request.supervision, mode, defaults.supervisor);
-  const initContainers = [...parts.initContainers, ...(spec.initContainers ?? []).filter((container) => !isRegister(container)), ...registration.initContainers];
-  const volumes = [...(spec.volumes ?? []), ...claimVolumes(request.identity, request.volumeClaims ?? []), ...parts.volumes, ...registration.volumes];
+  const { runner, ...kept } = keeping(parts, request, defaults, spec);
+  const initContainers = [...parts.initContainers, ...kept.initContainers, ...(spec.initContainers ?? []).filter((container) => !isRegister(container)), ...registration.initContainers];
+  const volumes = [...(spec.volumes ?? []), ...claimVolumes(request.identity, request.volumeClaims ?? []), ...parts.volumes, ...kept.volumes, ...registration.volumes];
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       name,
       labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels, ...workflowLabel(request.identity) }),
-      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...secret?.annotations, ...jobTimeoutCap(request), ...parts.annotations },
+      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...secret?.annotations, ...jobTimeoutCap(request), ...parts.annotations, ...kept.annotations },
     },
     spec: {
       // A CI job is other people's code: it gets a token of the cluster only where the template says so.
@@ -72,11 +76,17 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
       securityContext: podSecurity(spec.securityContext),
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
-      containers: [{ ...parts.runner, name: RUNNER_CONTAINER }, ...containers.filter((container) => container.name !== RUNNER_CONTAINER)],
+      containers: [...kept.containers, { ...runner, name: RUNNER_CONTAINER }, ...containers.filter((container) => container.name !== RUNNER_CONTAINER)],
       ...(initContainers.length === 0 ? {} : { initContainers }),
       ...(volumes.length === 0 ? {} : { volumes }),
     },
   };
+}
+
+/** Without the supervisor nobody could tell that a step has ended. */
+function keeping({ runner, port }: { runner: Partial<V1Container>; port: number | undefined }, { storage, identity }: PodRequest, { store }: PodDefaults, { volumes = [], securityContext }: Partial<V1PodSpec>): StoredParts {
+  if (storage === undefined || store === undefined || port === undefined) return { annotations: {}, initContainers: [], containers: [], volumes: [], runner };
+  return stored(runner, { storage, identity }, store, { port, volumes, ofPod: securityContext });
 }
 
 const isRegister = ({ name }: V1Container): boolean => name === REGISTER_CONTAINER;

@@ -55,6 +55,8 @@ export interface SupervisedParts {
   readonly initContainers: V1Container[];
   readonly volumes: V1Volume[];
   readonly runner: Partial<V1Container>;
+  /** Of its probes. */
+  readonly port: number;
 }
 
 /**
@@ -70,6 +72,7 @@ export function supervised(runner: Partial<V1Container>, pod: { name: string; ho
     initContainers: injected ? [copier(settings)] : [],
     volumes: injected ? [podInfo, { name: FOLDER_VOLUME, emptyDir: {} }] : [podInfo],
     runner: supervisedRunner(runner, supervision, injected, port),
+    port,
   };
 }
 

@@ -1,8 +1,9 @@
 /** From a pod as the API server shows it to the facts that decisions need. Pure. */
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
-import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
-import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
+import { parseDuration } from '../../../core/domain/duration.ts';
+import { REGISTER_CONTAINER, RUNNER_CONTAINER, SHARED_CONTAINER, UPLOADER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, UPLOAD_TIMEOUT_ANNOTATION, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
 import { recordedEnd } from './supervisorRecord.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
@@ -35,6 +36,9 @@ const PROBLEMS: Readonly<Record<string, Problem['kind']>> = {
  */
 const FIRST_READINESS_MS = 1_500;
 
+/** Between an uploader's timeout and the end of patience with it, in ms. */
+const UPLOAD_MARGIN_MS = 30_000;
+
 /** Exit code of a supervisor that could not start its command. */
 const NOT_STARTED = 127;
 
@@ -50,6 +54,8 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
   const { metadata, spec, status } = pod;
   const runner = status?.containerStatuses?.find((container) => container.name === RUNNER_CONTAINER);
   const register = status?.initContainerStatuses?.find((container) => container.name === REGISTER_CONTAINER);
+  const uploader = status?.containerStatuses?.find((container) => container.name === UPLOADER_CONTAINER);
+  const uploadingUntil = uploadEnd(pod, runner, uploader);
   const scheduledCondition = condition(pod, 'PodScheduled');
   const terminationDeadline = timestamp(metadata?.deletionTimestamp);
   const disruption = condition(pod, 'DisruptionTarget');
@@ -65,9 +71,10 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
     createdAt: timestamp(metadata?.creationTimestamp) ?? now,
     // Where the registration has a container of its own the runner begins with that: from then on it may be registered.
     startedAt: startOf(register) ?? (lostItsPort(pod, runner) ? undefined : startOf(runner)),
-    ended: runner?.state?.terminated !== undefined || status?.phase === 'Succeeded' || status?.phase === 'Failed',
+    ended: (runner?.state?.terminated !== undefined && uploadingUntil === undefined) || status?.phase === 'Succeeded' || status?.phase === 'Failed',
+    uploadingUntil,
     gone: false,
-    exit: lostItsPort(pod, runner) ? undefined : (exitOf(runner) ?? exitOf(failed(register))),
+    exit: lostItsPort(pod, runner) ? undefined : (exitOf(runner, uploader) ?? exitOf(failed(register))),
     terminating: terminationDeadline !== undefined,
     // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
     terminationDeadline,
@@ -76,7 +83,7 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
     disruption: disruption?.status === 'True' ? (disruption.reason ?? 'DisruptionTarget') : undefined,
     reason: status?.reason || undefined,
     unschedulable: !scheduled && scheduledCondition?.status === 'False' ? (scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled') : undefined,
-    ...probesOf(pod, runner, now, known),
+    ...probesOf(pod, runner, uploadingUntil !== undefined, now, known),
     readinessChangedAt: timestamp(condition(pod, 'Ready')?.lastTransitionTime),
     reusable: metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? (true as const) : undefined,
   });
@@ -103,7 +110,7 @@ function failed(container: V1ContainerStatus | undefined): V1ContainerStatus | u
   return (container?.state?.terminated?.exitCode ?? 0) === 0 ? undefined : container;
 }
 
-function exitOf(runner: V1ContainerStatus | undefined): Exit | undefined {
+function exitOf(runner: V1ContainerStatus | undefined, uploader?: V1ContainerStatus): Exit | undefined {
   const terminated = runner?.state?.terminated;
   if (!terminated || terminated.reason === UNKNOWN_END) return undefined;
   const recorded = recordedEnd(terminated.message);
@@ -115,8 +122,35 @@ function exitOf(runner: V1ContainerStatus | undefined): Exit | undefined {
     oomKilled: terminated.reason === 'OOMKilled' && code !== 0,
     finishedAt: timestamp(terminated.finishedAt),
     message: message || undefined,
+    notStored: notStored(uploader),
     record: recorded?.record,
   });
+}
+
+/** It ends by itself; one that does not must not hold its pod for ever. */
+function uploadEnd({ metadata }: V1Pod, runner: V1ContainerStatus | undefined, uploader: V1ContainerStatus | undefined): string | undefined {
+  const endedAt = timestamp(runner?.state?.terminated?.finishedAt);
+  const timeoutMs = parseDuration(metadata?.annotations?.[UPLOAD_TIMEOUT_ANNOTATION] ?? '');
+  if (endedAt === undefined || timeoutMs === undefined || uploader?.state?.running === undefined) return undefined;
+  return new Date(Date.parse(endedAt) + timeoutMs + UPLOAD_MARGIN_MS).toISOString();
+}
+
+/** The uploader's last word, one line of JSON (uploader/main.ts), as far as there was one. */
+function notStored(uploader: V1ContainerStatus | undefined): Exit['notStored'] {
+  const terminated = uploader?.state?.terminated;
+  if (terminated === undefined || terminated.exitCode === 0) return undefined;
+  const { sharedDirFault, error } = wordOf(terminated.message);
+  if (typeof sharedDirFault === 'string') return { by: 'step', why: sharedDirFault };
+  return { by: 'store', why: typeof error === 'string' ? error : `the uploader ended with exit code ${terminated.exitCode}` };
+}
+
+function wordOf(message = ''): { sharedDirFault?: unknown; error?: unknown } {
+  try {
+    return (JSON.parse(message) as object | null) ?? {};
+  } catch {
+    // Cut, or not there: what its exit code says remains.
+    return {};
+  }
 }
 
 /**
@@ -134,7 +168,7 @@ function plainReason(reason: string | undefined): boolean {
 }
 
 /** Told by the probes only while the container runs; `ready` of a lost node's pod is not touched, its Ready condition is. */
-function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
+function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, uploading: boolean, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
   const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
   if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
   const started = runner?.state?.running !== undefined && runner.started === true;
@@ -142,8 +176,9 @@ function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, now: string
   // https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/kubelet/prober/worker.go (doProbe)
   const trusted = pod.metadata?.deletionTimestamp === undefined || previous?.online === true || runner?.ready === true;
   if (started && !trusted) return previous?.online === false ? { online: false, busy: false } : {};
+  // One whose pod is still storing was up.
+  if (told === COMMAND_PROBES) return { online: started || uploading };
   const online = started;
-  if (told === COMMAND_PROBES) return { online };
   if (!online) return { online, busy: false };
   if (runner?.ready === true) return { online, busy: false };
   if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
@@ -174,7 +209,7 @@ function failedInit({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
   const init = status.initContainerStatuses?.find((container) => failed(container) !== undefined);
   const terminated = init?.state?.terminated;
   if (!terminated || (init?.name === REGISTER_CONTAINER && startOf(init) !== undefined)) return undefined;
-  return { kind: 'config', message: `init container ${init?.name} ended with exit code ${terminated.exitCode}: ${terminated.message ?? terminated.reason ?? 'no message'}` };
+  return { kind: init?.name === SHARED_CONTAINER ? 'store' : 'config', message: `init container ${init?.name} ended with exit code ${terminated.exitCode}: ${terminated.message ?? terminated.reason ?? 'no message'}` };
 }
 
 /** ISO 8601 without fractions of a second that are zero; undefined for "never", which the kubelet also writes as 1970. */

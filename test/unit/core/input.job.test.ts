@@ -32,6 +32,7 @@ test('the least that is a job: what it gets', () => {
         workflowId: 'job-web-test-1',
         bestEffort: false,
         optionalOnSuccess: false,
+        storage: { path: 'jobs/web/run-1/test-unit', timeout: '10m' },
         runner: {
           ciServer: 'none',
           job: 'job-web',

@@ -28,6 +28,8 @@ test.each<[what: string, pod: PodView, dues: Dues]>([
   ['container ended', { ...running, ended: true }, { online: 0, ended: 0, gone: undefined }],
   ['ended and gone', { ...running, ended: true, gone: true }, { online: 0, ended: 0, gone: 0 }],
   ['gone before it started', { ...pending, ended: true, gone: true }, { online: 0, ended: 0, gone: 0 }],
+  ['container ended, being stored', { ...running, online: true, uploadingUntil: iso(AT + 10_000) }, { online: 0, ended: AT + 10_000, gone: undefined }],
+  ['… and terminating', { ...terminating, online: true, uploadingUntil: iso(AT + 100_000) }, { online: 0, ended: AT + 90_000, gone: undefined }],
   ['terminating: overdue a minute after its grace', terminating, { online: AT + 90_000, ended: AT + 90_000, gone: undefined }],
 ])('%s', (_what, pod, dues) => {
   expect(Object.fromEntries(POD_CONDITIONS.map((condition) => [condition, dueAtMs(condition, pod)]))).toEqual(dues);

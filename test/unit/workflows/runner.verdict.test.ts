@@ -202,6 +202,10 @@ describe('a plain command, which is its own job', () => {
   test.each<Row>([
     ['exit 0', { pod: exited(0) }, end('succeeded')],
     ['exit 3', { pod: exited(3) }, end('failed')],
+    ['exit 0, and too much for the next step', { pod: exited(0, { exit: { code: 0, oomKilled: false, record: {}, notStored: { by: 'step', why: 'too much' } } }) }, end('failed')],
+    ['exit 0, and a store that was away', { pod: exited(0, { exit: { code: 0, oomKilled: false, record: {}, notStored: { by: 'store', why: 'away' } } }) }, end('errored')],
+    ['exit 0, and still being stored when its time was over', { pod: { ...exited(0), ended: false, uploadingUntil: '2026-01-01T00:00:00Z' } }, end('errored')],
+    ['a store that does not give what was left: once more', { pod: { ...neverStarted, problem: { kind: 'store', message: 'away', since: '2026-01-01T00:00:00Z' } }, started: false, neverStartedInARow: 1 }, replace('agent_lost')],
     ['its timeout', { pod: recorded(127, 'timeout') }, end('aborted', 'run_timeout')],
     ['stopped from inside its pod, exit 0', { pod: recorded(0, 'cancelled') }, end('errored', 'agent_lost')],
     ['… before it was seen to be up', { pod: recorded(0, 'cancelled'), wasOnline: false }, end('errored', 'agent_lost')],

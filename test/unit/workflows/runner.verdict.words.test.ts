@@ -15,6 +15,7 @@ const cancel = (reason: string) => ({ cancel: { mode: 'stop', by: 'cancelled', r
 test.each<[string, Partial<EndFacts>]>([
   ['The runner exited with code 3.', { pod: exited(3) }],
   ['The runner exited with code 3. disk full', { pod: exited(3, 'disk full') }],
+  ['The runner exited with code 3. What it left was not stored: too much', { pod: { ...ended, exit: { code: 3, oomKilled: false, notStored: { by: 'step', why: 'too much' } } } }],
   ['The runner exited with code 0, but the CI server still has its job running.', { pod: { ...ended, exit: { code: 0, oomKilled: false, record: { job: 'none' } } }, removal: 'busy' }],
   ['The runner exited with code 0 before it was ever online.', { pod: exited(0), wasOnline: false, heldId: false }],
   ['The registration was removed from outside, and the runner ended.', { pod: { ...exited(0), online: false }, removal: 'absent' }],

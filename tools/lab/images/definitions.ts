@@ -48,7 +48,7 @@ const node = (): string => {
 const busyboxLayer: LayerDefinition = { fingerprint: () => fingerprintOf([busybox()]), fill: addBusybox };
 /** Also where the simulator's runner has its Node from: one copy of 100 MB is enough. */
 const supervisorLayer: LayerDefinition = {
-  fingerprint: () => fingerprintOf([staticTini(), node()], [supervisor, join(project, 'deploy', 'images')]),
+  fingerprint: () => fingerprintOf([staticTini(), node()], [supervisor, join(project, 'uploader'), join(project, 'activities', 'artifacts'), join(project, 'core', 'domain'), join(project, 'deploy', 'images')]),
   fill: (root) => makeSupervisorFolder(join(root, 'opt/holdfast'), { tini: staticTini(), node: node() }),
 };
 

@@ -3,7 +3,9 @@ import { Option, type Command } from 'commander';
 import type { CancelMode } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
 import { readLimit, warn, withSession, type CommandContext } from '../commandContext.ts';
+import { CliError } from '../terminal/exit.ts';
 import type { JobSelection } from './getJob.ts';
+import type { VersionFlags } from './runVersion.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addJobCommands(program: Command, context: CommandContext): void {
@@ -24,6 +26,12 @@ export function addJobCommands(program: Command, context: CommandContext): void 
     });
 }
 
+interface RunFlags extends Partial<VersionFlags> {
+  readonly file: string;
+  readonly id?: string;
+  readonly attach?: boolean;
+}
+
 function addRun(job: Command, context: CommandContext): void {
   const command = job
     .command('run')
@@ -31,13 +39,22 @@ function addRun(job: Command, context: CommandContext): void {
     .requiredOption('-f, --file <path>', 'YAML or JSON; - for standard input')
     .option('--id <id>', 'id of its workflow (default: job-, its name and a generated one)')
     .option('--attach', 'stay until it ends, and show its log')
+    .addOption(new Option('--commit <id>', "run it for this version of a change set; an older version's run is ended first").conflicts(['id', 'attach']))
+    .option('--base <branch>', 'with --commit: the branch that it is, or will be, part of')
+    .option('--pull-request <n>', "with --commit: the change set is this pull request; else it is the base's pushes")
+    .option('--again', 'with --commit: also if that commit was run already')
     .addHelpText('after', RUN_HELP)
-    .action(async (flags: { file: string; id?: string; attach?: boolean }) => {
-      const { planJob, startJob } = await import('./startJob.ts');
+    .action(async ({ commit, base, pullRequest, again, ...flags }: RunFlags) => {
+      for (const [name, value] of Object.entries({ base, 'pull-request': pullRequest, again })) {
+        if (value !== undefined && commit === undefined) throw new CliError('usage', `--${name}: is for a version of a change set; add --commit, or leave it out`);
+      }
+      const [{ planJob, startJob }, { planVersion, runVersion }] = await Promise.all([import('./startJob.ts'), import('./runVersion.ts')]);
       const plan = await planJob(flags.file, flags.id);
+      const version = commit === undefined ? undefined : planVersion(plan, { commit, ...defined({ base, pullRequest, again }) }, new Date().toISOString());
       for (const each of [...(plan.input.pre ?? []), ...plan.input.test, ...(plan.input.post ?? [])]) warn(context, [], { env: each.env ?? {} }, each.name);
       warn(context, plan.spec.warnings, {});
       await withSession(command, context, async (session) => {
+        if (version !== undefined) return await runVersion(session, context.output, version);
         if (flags.attach !== true) {
           const started = await startJob(session, plan);
           const ui = session.link(started.workflowId, started.runId);
@@ -96,8 +113,15 @@ function addLogs(job: Command, context: CommandContext): void {
     .description("print a job's own log: steps, interruptions, clean-up; also when everything of it is gone")
     .option('--follow', 'until the job has ended')
     .option('--timestamps', 'the time before each line')
-    .addHelpText('after', '\nExample:\n  $ holdfast job logs web-brisk-otter-7f3a --follow')
-    .action(async (id: string, flags: { follow?: boolean; timestamps?: boolean }) => {
+    .addOption(new Option('--step <name>', 'instead: what this step has printed, from the store').conflicts(['follow', 'timestamps']))
+    .option('--store <folder>', 'with --step: where the claim of HOLDFAST_STORE_CLAIM is mounted here')
+    .addHelpText('after', '\nExamples:\n  $ holdfast job logs web-brisk-otter-7f3a --follow\n  $ holdfast job logs web-brisk-otter-7f3a --step unit --store /mnt/artifacts')
+    .action(async (id: string, { step, store, ...flags }: { step?: string; store?: string; follow?: boolean; timestamps?: boolean }) => {
+      if ((step === undefined) !== (store === undefined)) throw new CliError('usage', step === undefined ? '--store: add --step, whose log it is' : '--step: add --store, the folder in which the store is mounted here');
+      if (step !== undefined && store !== undefined) {
+        const { stepLog } = await import('./stepLog.ts');
+        return await withSession(command, context, (session) => stepLog(session, context.output, id, step, store));
+      }
       const { jobLogs } = await import('./followJob.ts');
       await withSession(command, context, (session) => jobLogs(session, context.output, id, flags));
     });
@@ -110,7 +134,11 @@ anything is started.
 With --attach, Ctrl-C once drains: the stage that runs may finish, and post runs. Twice stops the running step within its grace; post runs. Three
 times leaves at once, with status 1. SIGTERM detaches, with status 143, and does nothing to the job.
 
+With --commit, --base and --pull-request it is a version of that pull request; without the number, of the pushes to that branch. One version runs
+at a time: a newer one has the older run interrupted, and begins when that and its pods are gone. The same commit is not run twice.
+
 Examples:
   $ holdfast job run -f job.yaml
   $ holdfast job run -f job.yaml --attach
+  $ holdfast job run -f job.yaml --commit 4f2a9c1 --base main --pull-request 7
   $ echo '{"name": "web", "test": [{"name": "unit", "image": "example.com/web:1", "commands": "make test"}]}' | holdfast job run -f -`;

@@ -45,6 +45,8 @@ export const RESTRICTED: PodPolicy = podPolicySchema.parse({});
 export interface OwnParts {
   /** Images that the worker's settings name. */
   readonly images: readonly string[];
+  /** Claim with the store of what steps leave, which a pod may mount under its own name for it. @default none */
+  readonly store?: string;
   /** The worker's namespace. */
   readonly namespace: string;
 }

@@ -3,6 +3,7 @@
  * CEL, for the API server, which holds a worker to it that is not itself any more. test/integration/kubernetes.policy has both judge the same pods.
  */
 import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
+import { STORE_VOLUME } from '../../../../core/domain/podTemplate.ts';
 import { covered, patternSource } from './patterns.ts';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
 import { quantityOf } from './quantity.ts';
@@ -108,10 +109,11 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'claims',
-    refused: (pod, { claims }) =>
-      ofVolumes(pod, ({ persistentVolumeClaim: claim }, path) => [claim !== undefined && !pod.claims.includes(claim.claimName) && !covered(claims, claim.claimName) && `${path}.persistentVolumeClaim: the claim "${claim.claimName}"`]),
+    refused: (pod, { claims }, own) =>
+      ofVolumes(pod, ({ name, persistentVolumeClaim: claim }, path) => [claim !== undefined && !(name === STORE_VOLUME && claim.claimName === own.store) && !pod.claims.includes(claim.claimName) && !covered(claims, claim.claimName) && `${path}.persistentVolumeClaim: the claim "${claim.claimName}"`]),
     // A life's own claims are known by their names only (activities/compute/naming.ts).
-    cel: ({ claims }) => everyVolume(`!has(v.persistentVolumeClaim) || v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', claims)}`),
+    cel: ({ claims }, { store }) =>
+      everyVolume(`!has(v.persistentVolumeClaim) || ${store === undefined ? '' : `(v.name == "${STORE_VOLUME}" && v.persistentVolumeClaim.claimName == "${store}") || `}v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', claims)}`),
   },
   {
     field: 'volumes',

@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ArtifactStore } from './artifactStore.ts';
+
+/** A folder, such as a file system that all nodes mount. What is seen there under its key is whole, and on the disk. */
+export function createDirectoryStore(root: string): ArtifactStore {
+  return {
+    async put(key, content) {
+      const path = pathOf(root, key);
+      await mkdir(dirname(path), { recursive: true });
+      // Not after the file's own name, which may be as long as a name can be.
+      const temporary = join(dirname(path), `.${randomUUID()}.tmp`);
+      try {
+        const file = await open(temporary, 'wx', 0o644);
+        try {
+          for await (const piece of content) await file.writeFile(piece);
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+        await rename(temporary, path);
+      } catch (error) {
+        await rm(temporary, { force: true });
+        throw error;
+      }
+    },
+
+    async get(key) {
+      try {
+        return await readFile(pathOf(root, key));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+function pathOf(root: string, key: string): string {
+  const segments = key.split('/');
+  if (segments.some((segment) => segment === '' || segment === '.' || segment === '..' || segment.includes('\0'))) throw new Error(`No key of an artifact: ${JSON.stringify(key)}`);
+  return join(root, ...segments);
+}

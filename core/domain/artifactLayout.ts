@@ -1,0 +1,64 @@
+/**
+ * Where a job's things lie in the store: a folder for each run of a job, in it one for each step and attempt. SHARED_DIR, which is not censored and
+ * may hold passwords, has a folder of its own at the top, so that others may read the artifacts alone. Pure.
+ */
+import type { JobStage } from '../contract/index.ts';
+
+/** One run of a job. */
+export interface StoredRun {
+  /** `owner/repo`. @default none */
+  readonly repository?: string;
+  readonly job: string;
+  /** BUILD_ID of its steps. */
+  readonly buildId: string;
+}
+
+/** In a step's folder. The names are those that viewers of CI artifacts look for. */
+export const STORED = {
+  /** When its command started. */
+  started: 'started.json',
+  /** How it ended: the supervisor's record. Last of all: what has it is complete. */
+  finished: 'finished.json',
+  log: 'build-log.txt',
+  /** What it left in ARTIFACT_DIR, with its folders. */
+  artifacts: 'artifacts/',
+  /** The JUnit reports among them, in one place. */
+  junit: 'junit/',
+} as const;
+
+/** Of a step in the store: `repositories/acme/web/unit/<build>/test-e2e`. */
+export function stepPath({ repository, job, buildId }: StoredRun, stage: JobStage, name: string): string {
+  return [...(repository === undefined ? ['jobs'] : ['repositories', ...repository.toLowerCase().split('/')]), job, buildId, `${stage}-${name}`].map(segment).join('/');
+}
+
+/**
+ * Folder of an attempt at a step, with a slash at its end. Attempts do not share one: one on a node that was lost may still write when the next has begun.
+ * @param path - see {@link stepPath}
+ * @param attempt - 1 for the first
+ */
+export function stepFolder(path: string, attempt: number): string {
+  return `artifacts/${path}/${attempt}/`;
+}
+
+/** What an attempt left in SHARED_DIR: one object, so that it is there whole or not at all. */
+export function sharedKey(path: string, attempt: number): string {
+  return `shared/${path}/${attempt}.json`;
+}
+
+/**
+ * Keys of what so many attempts at a step left, the last first: where SHARED_DIR of who comes after them may come from. One whose node was lost, or which left
+ * more than it may, has left none.
+ */
+export function sharedKeys(path: string, attempts: number): string[] {
+  return Array.from({ length: attempts }, (_, before) => sharedKey(path, attempts - before));
+}
+
+/** JUnit reports are known by their names: `junit*.xml`, in whatever folder of ARTIFACT_DIR. @param path - with slashes */
+export function isJUnitReport(path: string): boolean {
+  return /(?:^|\/)junit[^/]*\.xml$/i.test(path);
+}
+
+/** Of whatever text: neither a path of its own nor `..`. */
+function segment(text: string): string {
+  return encodeURIComponent(text).replaceAll(/^\.+/g, (dots) => '%2E'.repeat(dots.length));
+}

@@ -1,0 +1,75 @@
+/** Hides secrets in bytes that come in pieces: what a step has printed and made, before it is stored or shown. Pure, but for what {@link Censor} holds back. */
+
+/** A shorter one (`1`, `yes`) would hide half of a log, and is none. In bytes. */
+export const SHORTEST_SECRET = 4;
+
+const STAR = '*'.charCodeAt(0);
+
+/**
+ * The texts by which a secret's value is known where it is printed: without the white space around it (a file's last line break is none of it), each of its
+ * lines (a key is seldom printed as one), and in base64, as Kubernetes shows it.
+ */
+export function formsOf(secret: string): string[] {
+  if (!isLong(secret.trim())) return [];
+  const forms = [secret, ...secret.split('\n')].map((text) => text.trim());
+  return [...new Set([...forms, base64(secret), base64(secret.trim())])].filter(isLong);
+}
+
+/** Each byte of a secret becomes `*`: sizes and offsets stay what they were. Give it the pieces in their order. */
+export class Censor {
+  readonly #secrets: ReadonlyMap<number, readonly Uint8Array[]>;
+  #held = new Uint8Array();
+  /** How many of the bytes held belong to a secret that began before them. */
+  #covered = 0;
+
+  /** @param forms - see {@link formsOf} */
+  constructor(forms: readonly string[]) {
+    this.#secrets = Map.groupBy(
+      forms.map(utf8).filter((bytes) => bytes.length > 0),
+      ([first = 0]) => first,
+    );
+  }
+
+  /** What can be said by now: bytes that a secret may begin with are held back until it is known. */
+  push(piece: Uint8Array): Uint8Array {
+    return this.#pass(joined(this.#held, piece), false);
+  }
+
+  /** The rest, when nothing more comes. */
+  end(): Uint8Array {
+    return this.#pass(this.#held, true);
+  }
+
+  #pass(bytes: Uint8Array, last: boolean): Uint8Array {
+    const out = bytes.slice();
+    let coveredTo = this.#covered;
+    let at = 0;
+    for (; at < bytes.length; at++) {
+      const candidates = this.#secrets.get(bytes[at] ?? 0) ?? [];
+      if (!last && candidates.some((secret) => at + secret.length > bytes.length && agree(bytes, at, secret))) break;
+      for (const secret of candidates) if (at + secret.length <= bytes.length && agree(bytes, at, secret)) coveredTo = Math.max(coveredTo, at + secret.length);
+      if (at < coveredTo) out[at] = STAR;
+    }
+    this.#held = bytes.slice(at);
+    this.#covered = Math.max(0, coveredTo - at);
+    return out.subarray(0, at);
+  }
+}
+
+/** As far as both go. */
+function agree(bytes: Uint8Array, at: number, secret: Uint8Array): boolean {
+  const length = Math.min(secret.length, bytes.length - at);
+  for (let index = 1; index < length; index++) if (bytes[at + index] !== secret[index]) return false;
+  return true;
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const all = new Uint8Array(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
+  return all;
+}
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+const isLong = (text: string): boolean => utf8(text).length >= SHORTEST_SECRET;
+const base64 = (text: string): string => btoa(Array.from(utf8(text), (byte) => String.fromCharCode(byte)).join(''));

@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { describe, expect, test } from '@jest/globals';
+import { Censor, formsOf } from '../../../core/domain/censor.ts';
+
+const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text));
+
+function censored(pieces: readonly string[], secrets: readonly string[]): string {
+  const censor = new Censor(secrets);
+  return Buffer.concat([...pieces.map((piece) => censor.push(bytes(piece))), censor.end()]).toString();
+}
+
+describe('secrets are hidden', () => {
+  test.each<[what: string, pieces: string[], secrets: string[], expected: string]>([
+    ['in the middle', ['token=hunter22 ok'], ['hunter22'], 'token=******** ok'],
+    ['at both ends', ['hunter22 x hunter22'], ['hunter22'], '******** x ********'],
+    ['nothing to hide', ['token=hunter22'], [], 'token=hunter22'],
+    ['across a border', ['token=hun', 'ter22 ok'], ['hunter22'], 'token=******** ok'],
+    ['byte by byte', Array.from('token=hunter22 ok'), ['hunter22'], 'token=******** ok'],
+    ['with empty pieces between', ['hunter', '', '22'], ['hunter22'], '********'],
+    ['what only begins like one', ['hunter2', '3'], ['hunter22'], 'hunter23'],
+    ['… and ends there', ['hunter2'], ['hunter22'], 'hunter2'],
+    ['one that begins within what only began like one', ['aaa', 'ab'], ['aaab'], 'a****'],
+    ['two that overlap', ['abcdef'], ['abcd', 'cdef'], '******'],
+    ['two that overlap, across a border', ['abc', 'def'], ['abcd', 'cdef'], '******'],
+    ['one within another, across borders', ['abc', 'd', 'efg'], ['bc', 'abcdef'], '******g'],
+    ['the shorter, where the longer does not come', ['abc', 'dxx'], ['bc', 'abcdef'], 'a**dxx'],
+    ['one after itself, sharing its end', ['abab', 'ab'], ['abab'], '******'],
+    ['several lines', ['-----\nline one\nline', ' two\n'], ['line one\nline two'], '-----\n*****************\n'],
+    ['bytes of a character', ['pass=grü', 'ße!'], ['grüße'], 'pass=*******!'],
+  ])('%s', (_what, pieces, secrets, expected) => {
+    expect(censored(pieces, secrets)).toBe(expected);
+  });
+
+  test('however the bytes are cut into pieces', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 40 });
+    const secrets = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 6 }), { maxLength: 4 });
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 6 }), secrets, (pieces, hidden) => {
+        const whole = pieces.join('');
+        const covered = new Set<number>();
+        for (const secret of hidden) for (let at = whole.indexOf(secret); at !== -1; at = whole.indexOf(secret, at + 1)) for (let index = 0; index < secret.length; index++) covered.add(at + index);
+        expect(censored(pieces, hidden)).toBe(Array.from(whole, (letter, at) => (covered.has(at) ? '*' : letter)).join(''));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('only what a secret may begin with is held back', () => {
+    const censor = new Censor(['hunter22']);
+    expect(Buffer.from(censor.push(bytes('plain line\nhun'))).toString()).toBe('plain line\n');
+    expect(Buffer.from(censor.push(bytes('gry\n'))).toString()).toBe('hungry\n');
+  });
+
+  test('bytes that are no text stay what they are', () => {
+    const censor = new Censor(['hunter22']);
+    const all = Uint8Array.from({ length: 256 }, (_, index) => index);
+    expect([...censor.push(all), ...censor.end()]).toEqual([...all]);
+  });
+});
+
+describe('the forms of a secret', () => {
+  test.each<[what: string, secret: string, forms: string[]]>([
+    ['as it is, and as Kubernetes shows it', 'hunter22', ['hunter22', 'aHVudGVyMjI=']],
+    ['without the line break of its file', 'hunter22\n', ['hunter22', 'aHVudGVyMjIK', 'aHVudGVyMjI=']],
+    ['line by line', 'first\nlast', ['first\nlast', 'first', 'last', 'Zmlyc3QKbGFzdA==']],
+    ['short lines are none', '{\nlong enough\n}', ['{\nlong enough\n}', 'long enough', 'ewpsb25nIGVub3VnaAp9']],
+    ['other characters than those of ASCII', 'grüße', ['grüße', 'Z3LDvMOfZQ==']],
+  ])('%s', (_what, secret, forms) => {
+    expect(formsOf(secret)).toEqual(forms);
+  });
+
+  test.each([[''], ['1'], ['yes']])('%j is no secret', (secret) => {
+    expect(formsOf(secret)).toEqual([]);
+  });
+});

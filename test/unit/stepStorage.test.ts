@@ -1,0 +1,101 @@
+/** Pods of jobs' steps whose worker has a store. */
+import { describe, expect, test } from '@jest/globals';
+import type { V1Container, V1Pod } from '@kubernetes/client-node';
+import { admissionPolicy } from '../../activities/compute/kubernetes/policy/admissionPolicy.ts';
+import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { judgedPod, policyFaults } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
+import type { PodRequest, PodTemplate } from '../../core/domain/pod.ts';
+import { parseJobInput } from '../../core/input/job.ts';
+import { parseRunnerInput } from '../../core/input/runner.ts';
+
+const STORE: PodDefaults = { supervisor: { image: 'sup:1' }, store: { image: 'sup:1', claim: 'artifacts' } };
+const OWN = { images: ['img', 'sup:1'], namespace: 'ci', store: 'artifacts' };
+const SECRET = { name: 'cloud', mountPath: '/cloud', secret: { secretName: 'cloud' } };
+
+/** As its job asks for it, with what was left before. */
+function requestOf(step: object = {}): PodRequest {
+  const job = parseJobInput({ name: 'web', repository: 'Acme/Web', test: [{ name: 'unit', image: 'img', commands: 'make test', uploadTimeout: '5m', ...step }] }, { workflowId: 'job-web', runId: 'run-1' });
+  const [admitted] = job.ok ? job.spec.steps : [];
+  if (admitted === undefined) throw new Error(JSON.stringify(job));
+  const runner = parseRunnerInput({ ...admitted.runner, storage: { ...admitted.storage, sharedFrom: ['shared/x/1.json'] } });
+  if (!runner.ok) throw new Error(JSON.stringify(runner.errors));
+  return { ...runner.spec.pod, identity: { workflowId: admitted.workflowId, firstRunId: 'r', attempt: 2 } };
+}
+
+const podOf = (step: object = {}, defaults: PodDefaults = STORE, template: PodTemplate = {}): V1Pod => podSpec(requestOf(step), { ...defaults, template }, 'main', undefined);
+const containers = ({ spec }: V1Pod): Record<string, V1Container> => Object.fromEntries([...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map((container) => [container.name, container]));
+const envOf = (container: V1Container | undefined): Record<string, string | undefined> => Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
+const mountsOf = (container: V1Container | undefined): string[] => (container?.volumeMounts ?? []).map(({ name, readOnly }) => (readOnly === true ? `${name} ro` : name));
+
+test('what is left goes from the step to its uploader by folders that both mount; the store is not the step\'s to see', () => {
+  const pod = podOf();
+  const { runner, 'holdfast-uploader': uploader, 'holdfast-shared': restore } = containers(pod);
+  const path = 'repositories/acme/web/web/run-1/test-unit';
+  expect(pod.spec?.containers.map(({ name }) => name)).toEqual(['holdfast-uploader', 'runner']);
+  expect(mountsOf(runner).filter((name) => !/supervisor|pod-info/.test(name))).toEqual(['holdfast-shared', 'holdfast-artifacts', 'holdfast-records']);
+  expect(mountsOf(uploader)).toEqual(['holdfast-store', 'holdfast-shared ro', 'holdfast-artifacts ro', 'holdfast-records ro']);
+  expect(mountsOf(restore)).toEqual(['holdfast-store ro', 'holdfast-shared']);
+  expect(envOf(uploader)).toMatchObject({ HOLDFAST_UPLOAD_TO: `artifacts/${path}/2/`, HOLDFAST_UPLOAD_SHARED_KEY: `shared/${path}/2.json`, HOLDFAST_UPLOAD_TIMEOUT: '300000ms', HOLDFAST_PROBE_PORT: envOf(runner)['HOLDFAST_PROBE_PORT'] });
+  expect(envOf(restore)['HOLDFAST_UPLOAD_SHARED_SOURCES']).toBe(`shared/${path}/1.json shared/x/1.json`);
+  expect(envOf(runner)).toMatchObject({ SHARED_DIR: '/holdfast-shared', ARTIFACT_DIR: '/holdfast-artifacts', HOLDFAST_LOG_FILE: '/holdfast-records/build-log.txt' });
+  expect(pod.spec?.volumes).toContainEqual({ name: 'holdfast-store', persistentVolumeClaim: { claimName: 'artifacts' } });
+  expect(pod.metadata?.annotations).toMatchObject({ 'holdfast.dev/upload-timeout': '5m0s', 'kubectl.kubernetes.io/default-container': 'runner' });
+});
+
+test('its Secrets are there to be hidden, in a folder each', () => {
+  const { 'holdfast-uploader': uploader } = containers(podOf({ volumes: [SECRET, { name: 'cache', mountPath: '/cache', emptyDir: {} }] }));
+  expect(uploader?.volumeMounts).toContainEqual({ name: 'cloud', mountPath: '/secrets/cloud', readOnly: true });
+  expect(mountsOf(uploader)).not.toContain('cache ro');
+  expect(envOf(uploader)['HOLDFAST_UPLOAD_SECRETS']).toBe('/secrets');
+});
+
+test.each<[what: string, ofPod: object, user: number, nonRoot: boolean]>([
+  ['nobody says: root', {}, 0, false],
+  ['root', { runAsUser: 0 }, 0, false],
+  ['a number', { runAsUser: 1234 }, 1234, true],
+  ['not root, and no more', { runAsNonRoot: true }, 1000, true],
+])('it runs as the step does; %s', (_what, securityContext, user, nonRoot) => {
+  const { 'holdfast-uploader': uploader } = containers(podOf({}, STORE, { spec: { securityContext } }));
+  expect(uploader?.securityContext).toMatchObject({ runAsUser: user, runAsNonRoot: nonRoot, capabilities: { drop: ['ALL'] }, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false });
+});
+
+test.each<[what: string, defaults: PodDefaults]>([
+  ['no store', { supervisor: { image: 'sup:1' } }],
+  ['no supervisor, by which alone its end is known', {}],
+])('%s: nothing of it is kept, and it finds no folders', (_what, defaults) => {
+  const pod = podOf({}, defaults);
+  expect(pod.spec?.containers.map(({ name }) => name)).toEqual(['runner']);
+  expect(JSON.stringify(pod)).not.toMatch(/SHARED_DIR|holdfast-store/);
+});
+
+describe('the store\'s claim is allowed to the uploader alone', () => {
+  const judge = (pod: V1Pod): string[] => policyFaults(judgedPod(pod, requestOf(), 'ci'), RESTRICTED, OWN);
+
+  test('to a step\'s pod, and to none that mounts it for itself', () => {
+    expect(judge(podOf())).toEqual([]);
+    expect(judge(podOf({ volumes: [{ name: 'mine', mountPath: '/mine', persistentVolumeClaim: { claimName: 'artifacts' } }] }))).toEqual([expect.stringContaining('the claim "artifacts" is not allowed by "claims"')]);
+  });
+
+  test('the API server is told so, too', () => {
+    const [policy] = admissionPolicy(RESTRICTED, OWN, { name: 'p', serviceAccount: 'ci/worker' });
+    expect(JSON.stringify(policy.spec)).toContain('v.name == \\"holdfast-store\\" && v.persistentVolumeClaim.claimName == \\"artifacts\\"');
+  });
+
+  test.each([
+    ['a sidecar', { containers: [{ name: 'x', volumeMounts: [{ name: 'holdfast-store', mountPath: '/s' }] }] }],
+    ['one in the uploader\'s place', { containers: [{ name: 'holdfast-uploader', image: 'mine' }] }],
+    ['one in the place of what restores', { initContainers: [{ name: 'holdfast-shared', image: 'mine' }] }],
+  ])('%s is refused', (_what, spec) => {
+    expect(parseRunnerInput({ ciServer: 'none', command: ['x'], pod: { spec } })).toMatchObject({ ok: false, errors: [{ field: 'pod', message: expect.stringMatching(/Holdfast's own/) }] });
+  });
+});
+
+test.each<[what: string, storage: object, expected: RegExp]>([
+  ['of no job', { path: 'a', sharedFrom: [], timeout: '1m' }, /storage is for the steps of a job/],
+  ['out of the store', { path: 'a/../b', sharedFrom: [], timeout: '1m' }, /storage.path must be a path in the store/],
+  ['with two keys in one', { path: 'a', sharedFrom: ['a b'], timeout: '1m' }, /storage.sharedFrom.0 must be a path in the store/],
+])('storage %s is refused', (_what, storage, expected) => {
+  const parsed = parseRunnerInput({ ciServer: 'none', command: ['x'], storage });
+  expect(parsed.ok ? '' : parsed.errors.map(({ field, message }) => `${field} ${message}`).join()).toMatch(expected);
+});

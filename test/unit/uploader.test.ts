@@ -1,0 +1,216 @@
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts';
+import { createDirectoryStore } from '../../activities/artifacts/directoryStore.ts';
+import { SHARED_DIR_MAX_BYTES } from '../../core/domain/sharedDir.ts';
+import { restoreSnapshot, takeSnapshot } from '../../uploader/sharedSnapshot.ts';
+import { uploadAction } from '../../uploader/uploadDecision.ts';
+import { runUploader, type UploaderOptions } from '../../uploader/uploader.ts';
+import { until } from '../support/until.ts';
+
+const leftovers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const tidy of leftovers.splice(0).toReversed()) await tidy();
+});
+
+async function folder(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), 'holdfast-uploader-'));
+  leftovers.push(async () => await rm(made, { recursive: true, force: true }));
+  return made;
+}
+
+/** A step's supervisor, as its uploader sees it: a port that somebody has. */
+async function listener(): Promise<{ port: number; looks(): number; close(): Promise<void> }> {
+  let looks = 0;
+  const server = createServer((socket) => {
+    looks++;
+    socket.on('error', () => undefined).destroy();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const close = async (): Promise<void> => await new Promise((resolve) => server.close(() => resolve()));
+  leftovers.push(close);
+  return { port: (server.address() as AddressInfo).port, looks: () => looks, close };
+}
+
+interface Step {
+  readonly options: UploaderOptions;
+  readonly supervisor: Awaited<ReturnType<typeof listener>>;
+  /** Text of what is stored under the step's key. */
+  readonly stored: (key: string) => Promise<string | undefined>;
+  /** All that is stored, by key. */
+  readonly keys: () => Promise<string[]>;
+}
+
+async function step(more: Partial<UploaderOptions> = {}): Promise<Step> {
+  const [root, supervisor] = [await folder(), await listener()];
+  const [records, artifactDir, sharedDir, kept] = ['records', 'artifacts', 'shared', 'store'].map((name) => join(root, name)) as [string, string, string, string];
+  for (const each of [records, artifactDir, sharedDir, kept]) await mkdir(each);
+  const store = createDirectoryStore(kept);
+  const options = { records, artifactDir, sharedDir, port: supervisor.port, store, to: 'run/step/1/', sharedKey: 'shared/1.json', forms: [], timeoutMs: 20_000, lookMs: 5, ...more };
+  return {
+    options,
+    supervisor,
+    stored: async (key) => (await store.get(`run/step/1/${key}`))?.toString() ?? undefined,
+    keys: async () => (await readdir(kept, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(kept.length + 1)).toSorted(),
+  };
+}
+
+const START = '{"startedAt":"2026-11-22T10:00:00.000Z"}\n';
+const RECORD = '{"exitCode":0}\n';
+
+describe('when the uploader begins', () => {
+  test.each<[started: boolean, listens: boolean, toldToGo: boolean, action: string]>([
+    [false, false, false, 'wait'],
+    [false, false, true, 'leave'],
+    [false, true, false, 'wait'],
+    [false, true, true, 'wait'],
+    [true, true, false, 'wait'],
+    [true, true, true, 'wait'],
+    [true, false, false, 'upload'],
+    [true, false, true, 'upload'],
+  ])('started %s, listens %s, told to go %s: %s', (started, listens, toldToGo, action) => {
+    expect(uploadAction({ started, listens, toldToGo })).toBe(action);
+  });
+});
+
+describe('the uploader of a step', () => {
+  test('waits for the end of the step, signals or not; then stores all of it, without its secrets', async () => {
+    const { options, supervisor, stored, keys } = await step({ forms: ['hunter22'] });
+    await writeFile(join(options.records, 'started.json'), START);
+    const signal = new AbortController();
+    const record = runUploader(options, signal.signal);
+    signal.abort();
+    const before = supervisor.looks();
+    await until('it looks at the step again', () => supervisor.looks() > before + 2);
+    expect(await keys()).toEqual([]);
+    await writeFile(join(options.records, 'build-log.txt'), 'login hunter22\n');
+    await mkdir(join(options.artifactDir, 'reports'));
+    await writeFile(join(options.artifactDir, 'reports', 'junit.xml'), '<testsuite name="hunter22"/>');
+    await writeFile(join(options.sharedDir, 'token'), 'hunter22');
+    await writeFile(join(options.records, 'finished.json'), RECORD);
+    await supervisor.close();
+    expect(await record).toEqual({ end: 'stored', leftOut: [] });
+    expect(await keys()).toEqual(['run/step/1/artifacts/reports/junit.xml', 'run/step/1/build-log.txt', 'run/step/1/finished.json', 'run/step/1/junit/reports/junit.xml', 'run/step/1/started.json', 'shared/1.json']);
+    expect(await stored('build-log.txt')).toBe('login ********\n');
+    expect(await stored('artifacts/reports/junit.xml')).toBe('<testsuite name="********"/>');
+    expect(await stored('junit/reports/junit.xml')).toBe('<testsuite name="********"/>');
+    expect([await stored('started.json'), await stored('finished.json')]).toEqual([START, RECORD]);
+  });
+
+  test('a step that was killed together with its supervisor: what it had written is stored', async () => {
+    const { options, supervisor, stored } = await step();
+    await writeFile(join(options.records, 'started.json'), START);
+    await writeFile(join(options.records, 'build-log.txt'), 'as far as it came\n');
+    await writeFile(join(options.sharedDir, 'cluster'), 'c-1');
+    await supervisor.close();
+    expect(await runUploader(options, new AbortController().signal)).toEqual({ end: 'stored', leftOut: [] });
+    expect(await stored('build-log.txt')).toBe('as far as it came\n');
+    expect(await stored('finished.json')).toBeUndefined();
+    const next = await folder();
+    await restoreSnapshot((await options.store.get('shared/1.json')) ?? new Uint8Array(), next);
+    expect(await readFile(join(next, 'cluster'), 'utf8')).toBe('c-1');
+  });
+
+  test('leaves with nothing when it is told to go, and the step was never up', async () => {
+    const { options, supervisor, keys } = await step();
+    await supervisor.close();
+    expect(await runUploader(options, AbortSignal.abort())).toEqual({ end: 'nothing', leftOut: [] });
+    expect(await keys()).toEqual([]);
+  });
+
+  test.each(['build-log.txt', 'finished.json'])('of which no more is there than %s: it was up, and is over', async (note) => {
+    const { options, supervisor, keys } = await step();
+    await writeFile(join(options.records, note), '');
+    await supervisor.close();
+    expect(await runUploader(options, new AbortController().signal)).toEqual({ end: 'stored', leftOut: [] });
+    expect(await keys()).toEqual([`run/step/1/${note}`, 'shared/1.json']);
+  });
+
+  test('too much in SHARED_DIR: the rest is stored, and the fault told', async () => {
+    const { options, supervisor, keys } = await step();
+    await writeFile(join(options.records, 'started.json'), START);
+    await writeFile(join(options.sharedDir, 'dump'), Buffer.alloc(SHARED_DIR_MAX_BYTES + 1));
+    await supervisor.close();
+    expect(await runUploader(options, new AbortController().signal)).toEqual({ end: 'stored', leftOut: [], sharedDirFault: expect.stringContaining('the biggest is "dump"') });
+    expect(await keys()).toEqual(['run/step/1/started.json']);
+  });
+
+  test('no way from ARTIFACT_DIR to what the step may not read', async () => {
+    const { options, supervisor, keys } = await step();
+    const secret = await folder();
+    await writeFile(join(secret, 'credentials'), 'of the store');
+    await symlink(join(secret, 'credentials'), join(options.artifactDir, 'file'));
+    await symlink(secret, join(options.artifactDir, 'folder'));
+    await writeFile(join(options.artifactDir, 'own'), 'x');
+    await writeFile(join(options.records, 'started.json'), START);
+    await supervisor.close();
+    expect(await runUploader(options, new AbortController().signal)).toEqual({ end: 'stored', leftOut: ['file', 'folder'] });
+    expect(await keys()).toEqual(['run/step/1/artifacts/own', 'run/step/1/started.json', 'shared/1.json']);
+  });
+
+  test('a store that is away for a while is tried again, and its record comes last', async () => {
+    const { options, supervisor } = await step();
+    await writeFile(join(options.records, 'started.json'), START);
+    await writeFile(join(options.records, 'finished.json'), RECORD);
+    await supervisor.close();
+    const tried: string[] = [];
+    const away: ArtifactStore = {
+      get: async (key) => await options.store.get(key),
+      async put(key, content) {
+        tried.push(key);
+        if (tried.length === 2) throw new Error('503 Slow Down');
+        await options.store.put(key, content);
+      },
+    };
+    expect(await runUploader({ ...options, store: away }, new AbortController().signal)).toEqual({ end: 'stored', leftOut: [] });
+    expect(tried).toEqual(['shared/1.json', 'run/step/1/started.json', 'shared/1.json', 'run/step/1/started.json', 'run/step/1/finished.json']);
+  });
+
+  test.each<[what: string, put: ArtifactStore['put'], says: RegExp]>([
+    ['refuses', async () => await Promise.reject(new Error('403 AccessDenied')), /was not stored within .*: Error: 403 AccessDenied/],
+    ['does not answer', async () => await new Promise(() => undefined), /was not stored within .*: the store does not answer/],
+  ])('a store that %s: an error within its time, which says so', async (_what, put, says) => {
+    const { options, supervisor } = await step({ timeoutMs: 300 });
+    await writeFile(join(options.records, 'started.json'), START);
+    await supervisor.close();
+    await expect(runUploader({ ...options, store: { get: async (key) => await options.store.get(key), put } }, new AbortController().signal)).rejects.toThrow(says);
+  });
+});
+
+describe('SHARED_DIR from step to step', () => {
+  test('files come as they went, with their modes', async () => {
+    const [from, to] = [await folder(), await folder()];
+    const content = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
+    await writeFile(join(from, 'binary'), content);
+    await writeFile(join(from, 'kubeconfig'), 'grüße');
+    await chmod(join(from, 'kubeconfig'), 0o600);
+    await writeFile(join(from, 'run.sh'), '');
+    await chmod(join(from, 'run.sh'), 0o777);
+    await restoreSnapshot(await takeSnapshot(from), to);
+    expect((await readdir(to)).toSorted()).toEqual(['binary', 'kubeconfig', 'run.sh']);
+    expect((await readFile(join(to, 'binary'))).equals(content)).toBe(true);
+    expect(await readFile(join(to, 'kubeconfig'), 'utf8')).toBe('grüße');
+    expect([(await stat(join(to, 'kubeconfig'))).mode & 0o777, (await stat(join(to, 'run.sh'))).mode & 0o777]).toEqual([0o600, 0o777]);
+  });
+
+  test('what was removed stays removed', async () => {
+    const [from, to] = [await folder(), await folder()];
+    await restoreSnapshot(await takeSnapshot(from), to);
+    expect(await readdir(to)).toEqual([]);
+  });
+
+  test('a link is refused, wherever it leads to', async () => {
+    const from = await folder();
+    await symlink('/etc/passwd', join(from, 'link'));
+    await expect(takeSnapshot(from)).rejects.toThrow('"link" is no file');
+  });
+
+  test.each(['../x', 'a/b', '..', '.'])('a snapshot with the file %j is none', async (name) => {
+    const to = await folder();
+    await expect(restoreSnapshot(Buffer.from(JSON.stringify({ [name]: { mode: 0o644, base64: '' } })), to)).rejects.toThrow('No file of SHARED_DIR');
+    expect(await readdir(to)).toEqual([]);
+  });
+});

@@ -1,0 +1,35 @@
+/** `uploader`: beside a step. `uploader restore`: before it. What it has to say is one line of JSON, also as the container's termination message. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { restoreSharedDir } from './restoreSharedDir.ts';
+import { restoreOptions, uploaderOptions } from './settings.ts';
+import { runUploader } from './uploader.ts';
+
+/** Where the kubelet looks for a container's termination message, of which it keeps 4 KiB for all containers of the pod. */
+const TERMINATION_LOG = '/dev/termination-log';
+const LONGEST_MESSAGE = 1024;
+
+async function main(): Promise<object> {
+  // Steps have users of their own, and so have their uploaders: what one has made in the store the next may add to.
+  process.umask(0);
+  if (process.argv[2] === 'restore') {
+    const { folder, store, sources } = restoreOptions(process.env);
+    return { from: (await restoreSharedDir(folder, store, sources)) ?? null };
+  }
+  const toldToGo = new AbortController();
+  // The kubelet signals every container of the pod at once; the step has its grace, and this one the rest of the pod's.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const) process.on(signal, () => toldToGo.abort());
+  const record = await runUploader(await uploaderOptions(process.env), toldToGo.signal);
+  if (record.sharedDirFault !== undefined) process.exitCode = 1;
+  return record;
+}
+
+function say(record: object): void {
+  const line = `${JSON.stringify(record)}\n`;
+  process.stdout.write(line);
+  if (existsSync(TERMINATION_LOG)) writeFileSync(TERMINATION_LOG, line.slice(0, LONGEST_MESSAGE));
+}
+
+main().then(say, (error: unknown) => {
+  say({ error: error instanceof Error ? error.message : String(error) });
+  process.exit(1);
+});

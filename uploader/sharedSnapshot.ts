@@ -1,0 +1,66 @@
+import { constants } from 'node:fs';
+import { lstat, open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sharedDirFault, type SharedEntry } from '../core/domain/sharedDir.ts';
+
+/** The step left what cannot be handed on. Its message is for the job's author. */
+export class SharedDirError extends Error {
+  override readonly name = 'SharedDirError';
+}
+
+/** By file name. */
+type Snapshot = Record<string, { readonly mode: number; readonly base64: string }>;
+
+/**
+ * SHARED_DIR as one object, also where it is empty: its files may have been removed on purpose. To be taken when nothing writes there any more.
+ * @throws SharedDirError when there is too much of it, or something that is no file
+ */
+export async function takeSnapshot(folder: string): Promise<Uint8Array> {
+  const names = await readdir(folder);
+  const entries = await Promise.all(names.map(async (name) => await entryOf(folder, name)));
+  const fault = sharedDirFault(entries);
+  if (fault !== undefined) throw new SharedDirError(fault);
+  const files = await Promise.all(names.toSorted().map(async (name) => [name, await readable(name, fileOf(join(folder, name)))] as const));
+  return Buffer.from(JSON.stringify(Object.fromEntries(files) satisfies Snapshot));
+}
+
+async function entryOf(folder: string, name: string): Promise<SharedEntry> {
+  const found = await lstat(join(folder, name));
+  return { name, kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other', bytes: found.size };
+}
+
+async function readable<T>(name: string, reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    throw new SharedDirError(`SHARED_DIR holds ${JSON.stringify(name)}, which its uploader may not read: let others read it (chmod o+r)`);
+  }
+}
+
+/** Not through a link: it might lead to what is the uploader's alone. */
+async function fileOf(path: string): Promise<Snapshot[string]> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const { mode } = await file.stat();
+    return { mode: mode & 0o777, base64: (await file.readFile()).toString('base64') };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Puts the files of a snapshot into an empty folder, as they were. @throws Error when it is none, or a file is there already */
+export async function restoreSnapshot(snapshot: Uint8Array, folder: string): Promise<void> {
+  const files = JSON.parse(Buffer.from(snapshot).toString()) as Snapshot;
+  for (const [name, { mode, base64 }] of Object.entries(files)) {
+    if (name.includes('/') || name === '.' || name === '..') throw new Error(`No file of SHARED_DIR: ${JSON.stringify(name)}`);
+    const file = await open(join(folder, name), 'wx', mode);
+    try {
+      await file.writeFile(Buffer.from(base64, 'base64'));
+      // Whatever this process's umask is.
+      await file.chmod(mode);
+    } finally {
+      await file.close();
+    }
+  }
+}

@@ -1,0 +1,108 @@
+/** Beside a step, in a container of its own: stores what the step made when nothing of it runs any more, however it ended, and ends by itself. */
+import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pRetry from 'p-retry';
+import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
+import { STORED } from '../core/domain/artifactLayout.ts';
+import { formatDuration } from '../core/domain/duration.ts';
+import { SharedDirError, takeSnapshot } from './sharedSnapshot.ts';
+import { uploadAction } from './uploadDecision.ts';
+import { uploadFile, uploadFolder } from './uploadFolder.ts';
+
+export interface UploaderOptions {
+  /** Where the step's supervisor notes its start and its record, and what the step prints: `started.json`, `finished.json`, `build-log.txt`. */
+  readonly records: string;
+  readonly artifactDir: string;
+  readonly sharedDir: string;
+  /** Of the step's probes, on this host: it listens for as long as its supervisor is there. */
+  readonly port: number;
+  readonly store: ArtifactStore;
+  /** The step's folder in the store, with a slash at its end. */
+  readonly to: string;
+  readonly sharedKey: string;
+  /** Of the secrets that the step has (core/domain/censor.ts). */
+  readonly forms: readonly string[];
+  /** How long storing is tried, in ms, from the step's end. */
+  readonly timeoutMs: number;
+  /** Pace of the looks at the step, in ms. @default 500 */
+  readonly lookMs?: number;
+}
+
+/** `nothing`: the step was never up. */
+export interface UploadRecord {
+  readonly end: 'stored' | 'nothing';
+  /** Of ARTIFACT_DIR: what could not be read, or is no file. */
+  readonly leftOut: readonly string[];
+  /** Why the next step does not get what this one left in SHARED_DIR. */
+  readonly sharedDirFault?: string;
+}
+
+/**
+ * @param toldToGo - aborted by a signal, which ends nothing else
+ * @throws Error when the store took something not, or not within the timeout
+ */
+export async function runUploader(options: UploaderOptions, toldToGo: AbortSignal): Promise<UploadRecord> {
+  const { timeoutMs } = options;
+  if ((await stepIsOver(options, toldToGo)) === 'leave') return { end: 'nothing', leftOut: [] };
+  let last: unknown = 'the store does not answer';
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), timeoutMs);
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    late.signal.addEventListener('abort', () => reject(new Error(`What the step made was not stored within ${formatDuration(timeoutMs)}: ${String(last)}`, { cause: last })));
+  });
+  const stored = pRetry(async () => await storeAll(options), {
+    retries: Number.POSITIVE_INFINITY,
+    minTimeout: 200,
+    maxTimeout: 5_000,
+    signal: late.signal,
+    onFailedAttempt: ({ error }) => {
+      last = error;
+    },
+  });
+  return await Promise.race([tooLate, stored]).finally(() => clearTimeout(timer));
+}
+
+async function stepIsOver({ records, port, lookMs = 500 }: UploaderOptions, toldToGo: AbortSignal): Promise<'upload' | 'leave'> {
+  for (;;) {
+    // In this order: whoever has begun a log, or noted a start, or that there could be none, listened by then.
+    const started = [STORED.log, STORED.started, STORED.finished].some((note) => existsSync(join(records, note)));
+    const action = uploadAction({ started, listens: await listens(port), toldToGo: toldToGo.aborted });
+    if (action !== 'wait') return action;
+    await delay(lookMs);
+  }
+}
+
+/** Refused by the kernel: nobody has the port. A slow answer is one; a reset is one of somebody who is just going, of which the next look tells. */
+async function listens(port: number): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  return await new Promise<boolean>((resolve, reject) => {
+    socket.once('connect', () => resolve(true));
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET') resolve(error.code === 'ECONNRESET');
+      else reject(error);
+    });
+  }).finally(() => socket.destroy());
+}
+
+/** What the next step needs comes first; its record last: a step that has one there is complete. */
+async function storeAll({ records, artifactDir, sharedDir, store, to, sharedKey, forms }: UploaderOptions): Promise<UploadRecord> {
+  const sharedDirFault = await storeSnapshot(sharedDir, store, sharedKey);
+  await uploadFile(join(records, STORED.log), store, `${to}${STORED.log}`, forms);
+  const leftOut = await uploadFolder(artifactDir, store, to, forms);
+  // Without the one its command could not be started; without the other its container was killed, its supervisor included.
+  await uploadFile(join(records, STORED.started), store, `${to}${STORED.started}`, forms);
+  await uploadFile(join(records, STORED.finished), store, `${to}${STORED.finished}`, forms);
+  return { end: 'stored', leftOut, ...(sharedDirFault === undefined ? {} : { sharedDirFault }) };
+}
+
+async function storeSnapshot(sharedDir: string, store: ArtifactStore, key: string): Promise<string | undefined> {
+  try {
+    await store.put(key, [await takeSnapshot(sharedDir)]);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SharedDirError) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,24 @@
+/** `holdfast job logs --step`: what a step has printed, from the store; its pod need not be there any more. */
+import { createDirectoryStore } from '../../../activities/artifacts/directoryStore.ts';
+import { STORED } from '../../../core/domain/artifactLayout.ts';
+import type { Session } from '../temporal/session.ts';
+import { CliError } from '../terminal/exit.ts';
+import type { Output } from '../terminal/output.ts';
+import { describeJob, NO_WORKER, seeJob } from './jobClient.ts';
+
+/** @param store - folder in which the worker's store is mounted here @throws CliError `not_found`, `unreachable` */
+export async function stepLog(session: Session, output: Output, id: string, name: string, store: string): Promise<void> {
+  const description = await describeJob(session, id);
+  const { job } = await seeJob(session, description);
+  if (job === undefined) throw new CliError('unreachable', `${description.workflowId}: ${NO_WORKER}`);
+  const step = job.steps.find((each) => each.name === name);
+  if (step === undefined) throw new CliError('not_found', `${description.workflowId} has no step "${name}": it has ${job.steps.map((each) => each.name).join(', ')}`);
+  const { folder, pod, state } = step;
+  const log = folder === undefined ? undefined : await createDirectoryStore(store).get(`${folder}${STORED.log}`);
+  if (folder === undefined || log === undefined) {
+    const live = pod === undefined ? '' : `; while its pod is there: kubectl logs ${pod}`;
+    throw new CliError('not_found', `nothing is stored of what ${name} has printed (${state}${folder === undefined ? '' : `, ${folder} in ${store}`})${live}`);
+  }
+  const text = Buffer.from(log).toString();
+  output.result({ id: description.workflowId, step: name, folder, log: text }, text.replace(/\n$/, '').split('\n'));
+}

@@ -1,0 +1,80 @@
+/**
+ * The runs of one job for one change set: one at a time, and of those that wait the newest alone. A newer version has the older one ended first, and
+ * begins when that is over, its pods included. Pure; the state is plain data, for a continue-as-new.
+ */
+import type { RunnerOutcome } from '../../core/contract/index.ts';
+
+export interface GroupState {
+  /** Counts the versions that were taken; the newest has this number. 0: none yet. */
+  readonly generation: number;
+  /** Commit of the newest, whatever has become of it. */
+  readonly commit?: string;
+  /** What the CI server told last of the change set; not that, where somebody has asked for another. */
+  readonly told?: Version;
+  readonly running?: RunningVersion;
+  /** Is the newest still to be run? */
+  readonly waits: boolean;
+  /** What has become of the newest, once its run is over. What becomes of an older one counts for nothing. */
+  readonly outcome?: RunnerOutcome;
+}
+
+export interface Version {
+  readonly commit: string;
+  /** When the change set came to be so, by the CI server's clock (ms since the epoch). */
+  readonly atMs: number;
+}
+
+export interface RunningVersion {
+  readonly generation: number;
+  /** It was told that a newer one has come. */
+  readonly superseded: boolean;
+}
+
+export type GroupEvent =
+  /** `again`: somebody asks for another run of this commit, of whatever age. */
+  | { readonly kind: 'asked'; readonly version: Version; readonly again: boolean }
+  /** The run is over, and nothing of it is left. */
+  | { readonly kind: 'ended'; readonly generation: number; readonly outcome: RunnerOutcome };
+
+export type GroupAction =
+  | { readonly kind: 'start'; readonly generation: number; readonly commit: string }
+  | { readonly kind: 'supersede'; readonly generation: number };
+
+export const NO_RUNS: GroupState = { generation: 0, waits: false };
+
+interface Step {
+  readonly state: GroupState;
+  readonly actions: readonly GroupAction[];
+}
+
+/** What an event changes, and what is to be done about it. Afterwards, when all that is known has been taken in: {@link begin}. */
+export function step(state: GroupState, event: GroupEvent): Step {
+  if (event.kind === 'ended') return { state: event.generation === state.running?.generation ? afterRun(state, event) : state, actions: [] };
+  const { version, again } = event;
+  const isNews = isLater(version, state.told);
+  const known = isNews ? { ...state, told: version } : state;
+  return again || (isNews && version.commit !== state.commit) ? take(known, version.commit) : { state: known, actions: [] };
+}
+
+/** Starts the newest, if it waits and nothing runs any more. */
+export function begin(state: GroupState): Step {
+  const { generation, commit, running, waits } = state;
+  if (!waits || running !== undefined || commit === undefined) return { state, actions: [] };
+  return { state: { ...state, waits: false, running: { generation, superseded: false } }, actions: [{ kind: 'start', generation, commit }] };
+}
+
+/** A webhook that is delivered late, or once more, tells of what was. Within the same moment the last to come counts. */
+function isLater({ commit, atMs }: Version, told: Version | undefined): boolean {
+  return told === undefined || (commit !== told.commit && atMs >= told.atMs);
+}
+
+function take({ outcome: _older, ...before }: GroupState, commit: string): Step {
+  const state = { ...before, generation: before.generation + 1, commit, waits: true };
+  const { running } = before;
+  if (running === undefined || running.superseded) return { state, actions: [] };
+  return { state: { ...state, running: { ...running, superseded: true } }, actions: [{ kind: 'supersede', generation: running.generation }] };
+}
+
+function afterRun({ running: _over, ...state }: GroupState, { outcome }: Extract<GroupEvent, { kind: 'ended' }>): GroupState {
+  return state.waits ? state : { ...state, outcome };
+}

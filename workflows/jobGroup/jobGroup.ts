@@ -1,0 +1,105 @@
+import { CancelledFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { ChildWorkflowFailure, ParentClosePolicy, condition, continueAsNew, log, setHandler, startChild, workflowInfo, type ChildWorkflowHandle } from '@temporalio/workflow';
+import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersionSignal, type JobGroupStatus, type JobInput, type JobResult, type JobVersion, type RunnerOutcome } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
+import { NO_RUNS, begin, step, type GroupAction, type GroupEvent, type GroupState } from './groupState.ts';
+
+/** How long it stays when nothing runs: until then the same commit is not run a second time. */
+const QUIET = '7d';
+/** Nothing is begun before it was quiet for so long: of pushes one after the other the last is run, and no other. */
+const SETTLED = '1s';
+
+/** A commit's name is in summaries, and never long. */
+const COMMIT = /^[0-9A-Za-z]{1,64}$/;
+
+/** What has come, and the job that goes with it. */
+interface Heard {
+  readonly event: GroupEvent;
+  readonly job?: JobInput;
+}
+
+/**
+ * The runs of one job for one change set, whose id it has (core/domain/changeSet.ts): to be started together with its first signal `version`. A newer
+ * version has the older run ended first. Ends by itself when nothing has run for a week.
+ * @param carried - what this workflow knew before it went on as a new one
+ */
+export async function jobGroup(carried: GroupState = NO_RUNS): Promise<void> {
+  const group = workflowInfo().workflowId;
+  const heard: Heard[] = [];
+  let state = carried;
+  let job: JobInput | undefined;
+  let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
+  setHandler(jobVersionSignal, (body) => void heard.push(...readVersion(body)), { description: 'A version of the change set has come: {commit, at, job, again}' });
+  setHandler(jobGroupStatusQuery, () => statusOf(group, state), { description: 'The newest version, and the run that is under way' });
+
+  const carryOut = async (action: GroupAction): Promise<void> => {
+    if (action.kind === 'supersede') return await supersede(run);
+    const { generation, commit } = action;
+    run = await start(groupedJobId(group, generation), commit, job, (outcome) => heard.push({ event: { kind: 'ended', generation, outcome } }));
+  };
+
+  const isNews = (): boolean => heard.length > 0;
+  for (;;) {
+    if (state.running === undefined) await condition(isNews, QUIET);
+    else await condition(isNews);
+    if (!isNews()) return;
+    for (const { event, job: asked } of heard.splice(0)) {
+      const next = step(state, event);
+      if (next.state.generation !== state.generation) job = asked;
+      ({ state } = next);
+      for (const action of next.actions) await carryOut(action);
+    }
+    if (state.waits && state.running === undefined && (await condition(isNews, SETTLED))) continue;
+    const next = begin(state);
+    ({ state } = next);
+    for (const action of next.actions) await carryOut(action);
+    // The end of a run comes to the one that has begun it.
+    if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested) await continueAsNew<typeof jobGroup>(state);
+  }
+}
+
+/** It comes from outside: what cannot be read is left out, and said. */
+function readVersion(body: JobVersion): Heard[] {
+  const atMs = Date.parse(body?.at);
+  if (typeof body?.commit === 'string' && COMMIT.test(body.commit) && !Number.isNaN(atMs) && typeof body.job === 'object') {
+    return [{ event: { kind: 'asked', version: { commit: body.commit, atMs }, again: body.again === true }, job: body.job }];
+  }
+  log.warn('A version was left out: it needs commit (at most 64 letters and digits), at (ISO 8601) and job', { at: body?.at });
+  return [];
+}
+
+/** Its input is checked by the job itself. @param ended - told once, when nothing of the run is left */
+async function start(workflowId: string, commit: string, job: JobInput | undefined, ended: (outcome: RunnerOutcome) => void): Promise<ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined> {
+  try {
+    const run = await startChild<(input: JobInput) => Promise<JobResult>>(JOB_WORKFLOW, {
+      workflowId,
+      args: [job as JobInput],
+      // Post runs, whatever becomes of the group.
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      staticSummary: commit,
+    });
+    void run.result().then(({ outcome }) => ended(outcome), (error: unknown) => ended(outcomeOf(error)));
+    return run;
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    log.warn('A run of this id is under way already: it is not one of this group', { workflowId });
+    ended('errored');
+    return undefined;
+  }
+}
+
+function outcomeOf(error: unknown): RunnerOutcome {
+  return error instanceof ChildWorkflowFailure && error.cause instanceof CancelledFailure ? 'aborted' : 'errored';
+}
+
+async function supersede(run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined): Promise<void> {
+  try {
+    await run?.signal(cancelSignal, { mode: 'stop', by: 'superseded', reason: 'a newer version has come' });
+  } catch (error) {
+    log.info('The older run was not told of the newer version: it has ended', { run: run?.workflowId, why: String(error) });
+  }
+}
+
+function statusOf(group: string, { generation, commit, running, waits, outcome }: GroupState): JobGroupStatus {
+  return { generation, waits, ...defined({ commit, outcome, running: running && { workflowId: groupedJobId(group, running.generation), superseded: running.superseded } }) };
+}
