@@ -59,7 +59,8 @@ export class ClusterWorld {
   readonly #connection: Connection;
   /** Of its workers. */
   readonly settings: Record<string, string>;
-  readonly #tokens: readonly string[];
+  /** What the workers' settings hold that nobody else may know. */
+  readonly #secrets: readonly string[];
   /** Has the workers' kubeconfig. */
   readonly #folder: string;
   readonly #webhookSecret = randomUUID();
@@ -74,7 +75,7 @@ export class ClusterWorld {
     this.kubeconfig = parts.kubeconfig;
     this.#folder = parts.folder;
     this.taskQueue = this.namespace.name;
-    this.#tokens = Object.values(tokens);
+    this.#secrets = [...Object.values(tokens), this.#webhookSecret];
     const tokenEnv = (credential: string): string => `TOKEN_OF_${credential.toUpperCase()}`;
     const apiUrl = options.settings?.['HOLDFAST_GITHUB_URL'] ?? this.simulator.url;
     this.settings = {
@@ -170,9 +171,9 @@ export class ClusterWorld {
     await until('nothing to be left', async () => (left = await this.leftovers()).length === 0, () => left.join(', '));
   }
 
-  /** Where the CI server's token, a JIT config or a registration token is to be read in clear: nowhere, when all is well. */
-  async secretsInClear(): Promise<string[]> {
-    return await findSecrets(this, this.#tokens);
+  /** Where the CI server's token, the webhook's secret, a JIT config or a registration token is to be read in clear: nowhere, when all is well. @param more - other texts to look into, by place */
+  async secretsInClear(more?: Readonly<Record<string, string>>): Promise<string[]> {
+    return await findSecrets(this, this.#secrets, more);
   }
 
   async close(): Promise<void> {
