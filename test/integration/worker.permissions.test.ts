@@ -1,7 +1,11 @@
-/** The rights of deploy/rbac.yaml, on a real API server: with them lives come to their end, and of each that is missing is told by name. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+/**
+ * The rights of deploy/rbac.yaml, on a real API server: with them lives come to their end, and of each that is missing is told by name. And those of
+ * deploy/rbac-viewer.yaml, which change nothing.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CoreV1Api } from '@kubernetes/client-node';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import type { Permission } from '../../activities/compute/kubernetes/permissions.ts';
@@ -9,6 +13,7 @@ import type { RunnerInput } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { checkCompute } from '../../worker/checks/computeCheck.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
+import { actAs, applyManifest } from '../support/clusterAccounts.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
@@ -140,5 +145,32 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
     await needing[name]!();
     let last = '';
     await until('it to be told', async () => (last = await told()).includes(`cannot ${permission.verb} resource "${permission.resource}"`), () => last);
+  }, 120_000);
+
+  test('who only looks sees the pods, and changes nothing and reads no Secret and no log', async () => {
+    const { core, namespace, kubeConfig } = harness;
+    await core.createNamespacedServiceAccount({ namespace, body: { metadata: { name: 'viewer' } } });
+    const manifest = readFileSync(new URL('../../deploy/rbac-viewer.yaml', import.meta.url), 'utf8');
+    // A service account is in the group of its namespace's.
+    await applyManifest(kubeConfig, manifest.replaceAll('namespace: holdfast-runners', `namespace: ${namespace}`).replace('name: holdfast-viewers', `name: system:serviceaccounts:${namespace}`));
+    const viewer = (await actAs('viewer', harness)).makeApiClient(CoreV1Api);
+    const body = { metadata: { name: 'prey' }, spec: { schedulerName: 'contract', containers: [{ name: 'runner', image: 'prey' }] } };
+    await core.createNamespacedPod({ namespace, body });
+    await core.createNamespacedSecret({ namespace, body: { metadata: { name: 'prey' } } });
+    await until('its rights to be in force', async () => await viewer.listNamespacedPod({ namespace }).then(({ items }) => items.length === 1, () => false));
+    expect(await viewer.readNamespacedPod({ namespace, name: 'prey' })).toMatchObject({ metadata: { name: 'prey' } });
+    expect(await viewer.listNamespacedEvent({ namespace })).toMatchObject({ kind: 'EventList' });
+    const refused: readonly (() => Promise<unknown>)[] = [
+      async () => await viewer.createNamespacedPod({ namespace, body: { ...body, metadata: { name: 'another' } } }),
+      async () => await viewer.replaceNamespacedPod({ namespace, name: 'prey', body }),
+      async () => await viewer.patchNamespacedPod({ namespace, name: 'prey', body: [{ op: 'add', path: '/metadata/annotations', value: {} }] }),
+      async () => await viewer.deleteNamespacedPod({ namespace, name: 'prey' }),
+      async () => await viewer.readNamespacedPodLog({ namespace, name: 'prey' }),
+      async () => await viewer.listNamespacedSecret({ namespace }),
+      async () => await viewer.readNamespacedSecret({ namespace, name: 'prey' }),
+      async () => await viewer.createNamespacedSecret({ namespace, body: { metadata: { name: 'another' } } }),
+      async () => await viewer.deleteNamespacedSecret({ namespace, name: 'prey' }),
+    ];
+    for (const attempt of refused) await expect(attempt()).rejects.toMatchObject({ code: 403 });
   }, 120_000);
 });
