@@ -1,0 +1,109 @@
+/** Whoever may start a workflow wants the cluster, or another's runners: by a runner's input, and by activities that a workflow of their own calls. */
+import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { rootCause } from '@temporalio/common';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
+import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
+import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import type { ProvisionInput, RemoveRegistrationInput } from '../../core/calls/index.ts';
+import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
+import type { PodTemplate } from '../../core/domain/pod.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import { describeWithLab } from '../support/lab.ts';
+import type { StrangersCall } from '../support/strangerWorker/workflows.ts';
+
+process.env['HOLDFAST_STARTER_TOKEN'] = 'ghp_simulator';
+const RIVAL: Scope = { kind: 'organization', name: 'rival' };
+
+const pod = (spec: PodTemplate['spec']): PodTemplate => ({ spec: { schedulerName: 'contract', ...spec } });
+const runner = (container: object): PodTemplate => pod({ containers: [{ name: 'runner', ...container }] });
+
+/** What each wants, and the rule that is in its way. */
+const WANTED: readonly (readonly [what: string, template: PodTemplate, rule: string])[] = [
+  ["the worker's own service account", pod({ serviceAccountName: 'holdfast-worker', automountServiceAccountToken: true }), 'serviceAccounts'],
+  ["the Secret with the worker's credential", runner({ env: [{ name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }] }), 'secrets'],
+  ["the node's disk", pod({ volumes: [{ name: 'disk', hostPath: { path: '/' } }] }), 'hostPaths'],
+  ["the node's network", pod({ hostNetwork: true }), 'host'],
+  ['the node itself', runner({ securityContext: { privileged: true } }), 'privileged'],
+];
+
+await describeWithLab('who may start workflows', { temporal: true, kubernetes: true }, (lab) => {
+  const strangersQueue = `stranger-${randomUUID().slice(0, 8)}`;
+  let harness: KubernetesHarness;
+  let simulator: Simulator;
+  let compute: KubernetesCompute;
+  let world: HoldfastWorld;
+  let connection: NativeConnection;
+  let stranger: { worker: Worker; done: Promise<void> };
+
+  beforeAll(async () => {
+    const address = lab.temporal?.address ?? '';
+    harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
+    simulator = await startSimulator();
+    compute = harness.instance({ policy: RESTRICTED });
+    const ciServers = createCiServers(parseCredentials({ default: { type: 'pat', tokenEnv: 'HOLDFAST_STARTER_TOKEN', apiUrl: simulator.url, scopes: ['acme'] } }));
+    world = await holdfastWorld(address, { compute, ciServers });
+    connection = await NativeConnection.connect({ address });
+    const worker = await Worker.create({ connection, taskQueue: strangersQueue, workflowsPath: fileURLToPath(new URL('../support/strangerWorker/workflows.ts', import.meta.url)) });
+    stranger = { worker, done: worker.run() };
+  }, 300_000);
+  afterAll(async () => {
+    stranger.worker.shutdown();
+    await stranger.done;
+    await world.close();
+    await connection.close();
+    await simulator.stop();
+    await harness.close();
+  });
+
+  /** @returns why it was refused; that it was is the least */
+  async function refusal(result: Promise<unknown>): Promise<string> {
+    const error: unknown = await result.then((value) => Promise.reject(new Error(`not refused: ${JSON.stringify(value)}`)), (reason: unknown) => reason);
+    return rootCause(error) ?? '';
+  }
+
+  async function call(activity: string, taskQueue: string, input: ProvisionInput | RemoveRegistrationInput): Promise<string> {
+    const args: [StrangersCall] = [{ taskQueue, activity, input: { place: await compute.place(), ...input } }];
+    return await refusal(world.client.workflow.execute('callActivity', { taskQueue: strangersQueue, workflowId: `stranger-${randomUUID()}`, args }));
+  }
+  const provisioning = (template: PodTemplate): ProvisionInput => ({ runnerName: 'runner-x', pod: { ...harness.request(harness.newIdentity()), template }, credentialsRetryMs: 1_000, dueWithinMs: 1_000 });
+
+  async function expectNothingMade(): Promise<void> {
+    const { core, namespace } = harness;
+    const [pods, secrets] = await Promise.all([core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace })]);
+    expect({ pods: pods.items.length, secrets: secrets.items.length, requests: simulator.requests() }).toEqual({ pods: 0, secrets: 0, requests: [] });
+  }
+
+  describe.each(WANTED)('do not get %s', (_what, template, rule) => {
+    test("by a runner's input", async () => {
+      const run = await world.start({ pod: template });
+      expect(await refusal(run.result())).toContain(`not allowed by "${rule}"`);
+      await expectNothingMade();
+    });
+    test('by a workflow of their own', async () => {
+      expect(await call('provision', clusterTaskQueue(world.taskQueue), provisioning(template))).toContain(`not allowed by "${rule}"`);
+      await expectNothingMade();
+    });
+  });
+
+  describe("do not use the worker's credential for what it is not for", () => {
+    const queue = (): string => ciTaskQueue(world.taskQueue, 'default');
+    test("by a runner's input", async () => {
+      const run = await world.start({ organization: RIVAL.name });
+      expect(await refusal(run.result())).toContain('credential "default" is not for rival');
+      await expectNothingMade();
+    });
+    test('by a workflow of their own: neither to register nor to remove', async () => {
+      const registration = { scope: RIVAL, labels: [], groupId: 1, ephemeral: true, mode: 'jit' } as const;
+      expect(await call('provision', queue(), { ...provisioning(pod({})), ciServer: { credential: 'default', registration } })).toContain('is not for rival');
+      const removal: RemoveRegistrationInput = { scope: RIVAL, credential: 'default', runner: { id: 1, name: 'x' }, onBusy: 'return', credentialsRetryMs: 1_000 };
+      expect(await call('removeRegistration', queue(), removal)).toContain('is not for rival');
+      await expectNothingMade();
+    });
+  });
+});
