@@ -6,9 +6,11 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
+import type { CiServers } from '../../activities/ports.ts';
 import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import type { ProvisionInput, RemoveRegistrationInput } from '../../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import type { PodTemplate } from '../../core/domain/pod.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
@@ -37,6 +39,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
   let harness: KubernetesHarness;
   let simulator: Simulator;
   let compute: KubernetesCompute;
+  let ciServers: CiServers;
   let world: HoldfastWorld;
   let connection: NativeConnection;
   let stranger: { worker: Worker; done: Promise<void> };
@@ -46,7 +49,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
     simulator = await startSimulator();
     compute = harness.instance({ policy: RESTRICTED });
-    const ciServers = createCiServers(parseCredentials({ default: { type: 'pat', tokenEnv: 'HOLDFAST_STARTER_TOKEN', apiUrl: simulator.url, scopes: ['acme'] } }));
+    ciServers = createCiServers(parseCredentials({ default: { type: 'pat', tokenEnv: 'HOLDFAST_STARTER_TOKEN', apiUrl: simulator.url, scopes: ['acme'] } }));
     world = await holdfastWorld(address, { compute, ciServers });
     connection = await NativeConnection.connect({ address });
     const worker = await Worker.create({ connection, taskQueue: strangersQueue, workflowsPath: fileURLToPath(new URL('../support/strangerWorker/workflows.ts', import.meta.url)) });
@@ -104,6 +107,15 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       const removal: RemoveRegistrationInput = { scope: RIVAL, credential: 'default', runner: { id: 1, name: 'x' }, onBusy: 'return', credentialsRetryMs: 1_000 };
       expect(await call('removeRegistration', queue(), removal)).toContain('is not for rival');
       await expectNothingMade();
+    });
+    test("by a workflow of their own: to remove what is not Holdfast's, where it is", async () => {
+      const scope: Scope = { kind: 'organization', name: 'acme' };
+      const { runnerId: id } = await ciServers.get('default').register({ scope, name: 'their-big-runner', labels: ['linux'], groupId: 1, ephemeral: true, mode: 'jit' });
+      for (const name of ['their-big-runner', 'linux-0123456789']) {
+        const removal: RemoveRegistrationInput = { scope, credential: 'default', runner: { name, ...defined({ id }) }, onBusy: 'return', credentialsRetryMs: 1_000 };
+        expect(await call('removeRegistration', queue(), removal)).toContain('nothing is removed');
+      }
+      expect(simulator.runner('their-big-runner')).toBeDefined();
     });
   });
 });
