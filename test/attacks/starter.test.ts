@@ -1,8 +1,4 @@
 /** Whoever may start a workflow wants the cluster, or another's runners: by a runner's input, and by activities that a workflow of their own calls. */
-import { randomUUID } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
-import { rootCause } from '@temporalio/common';
-import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
@@ -17,7 +13,7 @@ import { startSimulator, type Simulator } from '../../tools/simulator/simulator.
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
-import type { StrangersCall } from '../support/strangerWorker/workflows.ts';
+import { refusal, startStranger, type Stranger } from '../support/stranger.ts';
 
 process.env['HOLDFAST_STARTER_TOKEN'] = 'ghp_simulator';
 const RIVAL: Scope = { kind: 'organization', name: 'rival' };
@@ -35,14 +31,12 @@ const WANTED: readonly (readonly [what: string, template: PodTemplate, rule: str
 ];
 
 await describeWithLab('who may start workflows', { temporal: true, kubernetes: true }, (lab) => {
-  const strangersQueue = `stranger-${randomUUID().slice(0, 8)}`;
   let harness: KubernetesHarness;
   let simulator: Simulator;
   let compute: KubernetesCompute;
   let ciServers: CiServers;
   let world: HoldfastWorld;
-  let connection: NativeConnection;
-  let stranger: { worker: Worker; done: Promise<void> };
+  let stranger: Stranger;
 
   beforeAll(async () => {
     const address = lab.temporal?.address ?? '';
@@ -51,28 +45,17 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     compute = harness.instance({ policy: RESTRICTED });
     ciServers = createCiServers(parseCredentials({ default: { type: 'pat', tokenEnv: 'HOLDFAST_STARTER_TOKEN', apiUrl: simulator.url, scopes: ['acme'] } }));
     world = await holdfastWorld(address, { compute, ciServers });
-    connection = await NativeConnection.connect({ address });
-    const worker = await Worker.create({ connection, taskQueue: strangersQueue, workflowsPath: fileURLToPath(new URL('../support/strangerWorker/workflows.ts', import.meta.url)) });
-    stranger = { worker, done: worker.run() };
+    stranger = await startStranger(address, world.client);
   }, 300_000);
   afterAll(async () => {
-    stranger.worker.shutdown();
-    await stranger.done;
+    await stranger.close();
     await world.close();
-    await connection.close();
     await simulator.stop();
     await harness.close();
   });
 
-  /** @returns why it was refused; that it was is the least */
-  async function refusal(result: Promise<unknown>): Promise<string> {
-    const error: unknown = await result.then((value) => Promise.reject(new Error(`not refused: ${JSON.stringify(value)}`)), (reason: unknown) => reason);
-    return rootCause(error) ?? '';
-  }
-
   async function call(activity: string, taskQueue: string, input: ProvisionInput | RemoveRegistrationInput): Promise<string> {
-    const args: [StrangersCall] = [{ taskQueue, activity, input: { place: await compute.place(), ...input } }];
-    return await refusal(world.client.workflow.execute('callActivity', { taskQueue: strangersQueue, workflowId: `stranger-${randomUUID()}`, args }));
+    return await stranger.call(activity, taskQueue, { place: await compute.place(), ...input });
   }
   const provisioning = (template: PodTemplate): ProvisionInput => ({ runnerName: 'runner-x', pod: { ...harness.request(harness.newIdentity()), template }, credentialsRetryMs: 1_000, dueWithinMs: 1_000 });
 
