@@ -72,6 +72,9 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
       do {
         bounded.compute.startJob(pod);
         await until('it to be busy', async () => (await phase()) === 'Busy');
+        // A worker tells sixty changes at once, and the next ones a minute apart.
+        const enough = Date.now() + 500;
+        await until('a part of its time to be over', () => Date.now() >= enough);
         bounded.compute.endJob(pod);
         await until('it to be busy no more', async () => (await phase()) !== 'Busy');
       } while ((await phase()) === 'Idle');
