@@ -3,6 +3,7 @@ import { defined } from '../core/defined.ts';
 import { placeLabel } from './compute/naming.ts';
 import { failure } from './failures.ts';
 import { onCluster } from './onCluster.ts';
+import { noteOurs, whyNotOurs } from './ownRegistrations.ts';
 import { finalWhenOutOfTime } from './outOfTime.ts';
 import { refusal } from './refusals.ts';
 import { withHeartbeats } from './heartbeats.ts';
@@ -83,6 +84,7 @@ async function registerAndStore(ports: ActivityPorts, input: CiProvisionInput, m
   const { credential, registration: request } = input.ciServer;
   const { identity, namespace } = input.pod;
   const registration: Registration = { ...(await register(ports, input)), at: { scope: request.scope, credential } };
+  if (registration.runnerId !== undefined) noteOurs({ credential, scope: request.scope, name: input.runnerName }, registration.runnerId);
   const drop = async (): Promise<void> => {
     if (registration.runnerId !== undefined) await ciServers.get(credential).removeRegistration(request.scope, registration.runnerId);
   };
@@ -138,7 +140,7 @@ async function register({ compute, ciServers }: ActivityPorts, { runnerName, ciS
     if (activityInfo().attempt === 1) throw error;
     const lost = await server.find(request.scope, { name: runnerName });
     if (lost === undefined) throw new CiServerError('unavailable', `${error.message}; it is not listed yet`);
-    if (lost.online || lost.busy) throw error;
+    if (lost.online || lost.busy || whyNotOurs(lost, runnerName, await compute.place()) !== undefined) throw error;
     await server.removeRegistration(request.scope, lost.id);
     return await server.register(request, handedBack);
   }

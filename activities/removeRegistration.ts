@@ -1,14 +1,12 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { LRUCache } from 'lru-cache';
 import { FAILURE_TYPES, type RegistrationRemoval, type RemoveRegistrationInput } from '../core/calls/index.ts';
-import { placeName, type ServedPlace } from '../core/domain/place.ts';
-import { hashInRunnerName } from '../core/domain/runnerName.ts';
-import { isPlaceLabel, placeLabel } from './compute/naming.ts';
 import { failure } from './failures.ts';
+import { isKnownOurs, noteOurs, whyNotOurs } from './ownRegistrations.ts';
 import { refusal } from './refusals.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { finalWhenOutOfTime } from './outOfTime.ts';
-import { CiServerError, type ActivityPorts, type CiRunner, type CiServer, type Compute } from './ports.ts';
+import { CiServerError, type ActivityPorts, type CiServer, type Compute } from './ports.ts';
 
 /**
  * Tries that were refused, by runner. A retry that the workflow calls off while it backs off (the job has ended, by the runner's own
@@ -32,11 +30,17 @@ export async function removeRegistration({ ciServers, compute }: ActivityPorts, 
   }
 }
 
-async function remove(ciServer: CiServer, compute: Compute, { scope, runner, onBusy, onlyOurs }: RemoveRegistrationInput): Promise<Pick<RegistrationRemoval, 'answer' | 'runnerId'>> {
+/** Looks first whether it is one of Holdfast's, and of this place. Nobody can ask it not to: who can write to the Temporal namespace asks with an input of their own making. */
+async function remove(ciServer: CiServer, compute: Compute, input: RemoveRegistrationInput): Promise<Pick<RegistrationRemoval, 'answer' | 'runnerId'>> {
+  const { credential, scope, runner, onBusy } = input;
   const signal = cancellationSignal();
-  const found = runner.id === undefined || onlyOurs ? await ciServer.find(scope, runner, signal) : undefined;
-  const fault = found && onlyOurs && foreign(found, runner, await compute.place());
-  if (fault !== undefined) throw failure(fault, FAILURE_TYPES.notOurs, { final: true });
+  const registered = { credential, scope, name: runner.name };
+  const found = runner.id !== undefined && isKnownOurs(registered, runner.id) ? undefined : await ciServer.find(scope, runner, signal);
+  if (found !== undefined) {
+    const fault = whyNotOurs(found, runner.name, await compute.place());
+    if (fault !== undefined) throw failure(fault, FAILURE_TYPES.notOurs, { final: true });
+    noteOurs(registered, found.id);
+  }
   const runnerId = runner.id ?? found?.id;
   if (runnerId === undefined) return { answer: 'unlisted' };
   try {
@@ -45,13 +49,4 @@ async function remove(ciServer: CiServer, compute: Compute, { scope, runner, onB
     if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy') return { answer: 'busy', runnerId };
     throw error;
   }
-}
-
-/** What shows that a registration is not Holdfast's, or of another place: whoever may start a workflow could else remove anybody's. */
-function foreign({ id, name, labels }: CiRunner, asked: RemoveRegistrationInput['runner'], place: ServedPlace): string | undefined {
-  if (name !== asked.name) return `registration ${id} is not that of ${asked.name} but of ${name}; nothing is removed: give the id and the name of one runner`;
-  if (hashInRunnerName(name) === undefined) return `${name} is no runner of Holdfast's, by its name; nothing is removed: remove it at the CI server`;
-  const places = labels.filter(isPlaceLabel);
-  const isElsewhere = places.length > 0 && place.allNamespaces !== true && !places.includes(placeLabel(placeName(place)));
-  return isElsewhere ? `${name} is a runner of another place than this worker's (${placeName(place)}), by its label ${places.join()}; nothing is removed: ask a worker of that place` : undefined;
 }

@@ -35,6 +35,7 @@ export function startChild(command: readonly string[], env: NodeJS.ProcessEnv, p
   const [file = '', ...args] = command;
   let child: ChildProcess;
   try {
+    // Node's "pipe" is a socket, which nobody can open by way of /proc: no process of a job writes what the log says.
     child = spawn(file, args, { env, detached: true, stdio: ['inherit', piped === 'nothing' ? 'inherit' : 'pipe', piped === 'both' ? 'pipe' : 'inherit'] });
   } catch (error) {
     handlers.failed((error as Error).message); // too long a command line, for one

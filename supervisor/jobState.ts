@@ -16,7 +16,7 @@ export type JobSign = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarted'
 
 /**
  * A runner that has shown that it writes a log is believed by its log alone: the completed hook runs while the job is still being finished (its logs
- * uploaded, its result reported), and into the hooks' file any job can write, which has no way to the log.
+ * uploaded, its result reported), and into the hooks' file any job can write.
  */
 export function jobStateAfter(state: JobState, sign: JobSign): JobState {
   switch (sign) {

@@ -22,7 +22,6 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
         scope,
         credential,
         runner,
-        onlyOurs: true,
         onBusy: 'retry',
         busyRetryMs: firstRetryMs,
         longestBusyRetryMs: firstRetryMs * LONGEST_RETRY_FACTOR,

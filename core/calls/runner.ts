@@ -104,10 +104,8 @@ export interface Sighting {
 export interface RemoveRegistrationInput {
   readonly scope: Scope;
   readonly credential: string;
-  /** Found by its name where its id is not known. */
+  /** Found by its name where its id is not known. Removed only if it is one of Holdfast's, and of the worker's place. */
   readonly runner: { readonly id?: number; readonly name: string };
-  /** Look first whether it is one of Holdfast's, and of this place: somebody has asked for it who may not know. @default false */
-  readonly onlyOurs?: true;
   /** `retry`: fail and be retried for as long as the runner is busy; `return`: answer `busy` at once. */
   readonly onBusy: 'retry' | 'return';
   /** Delay before the next try of a busy one; the retry policy's own backoff when absent. */

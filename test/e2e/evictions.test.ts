@@ -214,7 +214,7 @@ class EvictionWorld {
 }
 
 await describeWithLab('evictions', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => new EvictionWorld(await ClusterWorld.open(lab)), { ...checkpoints, ...drains, ...others }, {
+  together(async () => new EvictionWorld(await ClusterWorld.open(lab, { claims: true })), { ...checkpoints, ...drains, ...others }, {
     afterwards: {
       'nothing is left: no pod, Secret, registration or running workflow': async ({ cluster }) => await cluster.expectNothingLeft(),
       'no token and no JIT config in any history, log or pod spec': async ({ cluster }) => expect(await cluster.secretsInClear()).toEqual([]),

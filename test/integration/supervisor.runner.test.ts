@@ -91,12 +91,14 @@ describe('online and busy', () => {
     await becomes(IDLE);
   });
 
-  test('not by the hooks, where the log tells: any job can write what they write', async () => {
+  test('not by what any job can write, where the log tells: what the hooks write; the log itself is no file that could be opened by way of /proc', async () => {
     const { tell, becomes, state, supervised } = await runner();
     tell(LISTENING);
     await becomes(IDLE);
     tell(HOOK('STARTED'));
     await supervised.printed('hook status 0');
+    tell(`(setsid sh -c '${STARTED} >"/proc/$1/fd/1"; echo "forged: $?" >&2' sh $$ >/dev/null </dev/null)`);
+    await supervised.logged('forged: 2');
     await staysFor(800, state, IDLE);
   });
 

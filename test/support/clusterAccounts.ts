@@ -9,7 +9,7 @@ export async function applyManifest(kubeConfig: KubeConfig, yaml: string): Promi
 
 /** Acts as a service account of a namespace. */
 export async function actAs(name: string, { namespace, core, kubeConfig }: { readonly namespace: string; readonly core: CoreV1Api; readonly kubeConfig: KubeConfig }): Promise<KubeConfig> {
-  const { status } = await core.createNamespacedServiceAccountToken({ name, namespace, body: { spec: { audiences: ['https://kubernetes.default.svc'], expirationSeconds: 600 } } });
+  const { status } = await core.createNamespacedServiceAccountToken({ name, namespace, body: { spec: { audiences: ['https://kubernetes.default.svc'], expirationSeconds: 3_600 } } });
   const cluster = kubeConfig.getCurrentCluster();
   if (cluster === null) throw new Error('the kubeconfig has no cluster');
   const config = new KubeConfig();

@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import type { LabState } from '../../tools/lab/lab.ts';
 import { startSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/simulator.ts';
@@ -8,6 +11,7 @@ import { ClusterRun, SHORT_INTERVALS } from './clusterRun.ts';
 import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
 import { createTestNamespace, type TestNamespace } from './pods.ts';
 import { findSecrets } from './secretSearch.ts';
+import { actAsShippedWorker } from './shippedRole.ts';
 import { terminateAll } from './terminateAll.ts';
 import { until } from './until.ts';
 import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
@@ -28,6 +32,8 @@ export interface ClusterWorldOptions {
   readonly workers?: number;
   /** Start no worker yet. */
   readonly withoutWorker?: boolean;
+  /** Its runners have volume claims: the workers may read nodes, as the manifest for that says. @default false */
+  readonly claims?: boolean;
   readonly input?: Partial<RunnerInput>;
 }
 
@@ -36,7 +42,7 @@ const LEASE_MS = 20_000;
 
 /**
  * The whole product on real components: Temporal, an API server with a real kubelet, the simulated GitHub at an address that pods reach,
- * and the worker as a process of its own, in a namespace and on a task queue of this world's own.
+ * and the worker as a process of its own, with the rights of the shipped manifests, in a namespace and on a task queue of this world's own.
  */
 export class ClusterWorld {
   readonly client: Client;
@@ -44,6 +50,7 @@ export class ClusterWorld {
   readonly namespace: TestNamespace;
   readonly recorder: NamespaceRecorder;
   readonly taskQueue: string;
+  /** The administrator's. */
   readonly kubeconfig: string;
   /** Every worker of this world, oldest first. */
   readonly workers: WorkerProcess[] = [];
@@ -52,10 +59,13 @@ export class ClusterWorld {
   readonly #connection: Connection;
   /** Of its workers. */
   readonly settings: Record<string, string>;
-  readonly #tokens: readonly string[];
+  /** What the workers' settings hold that nobody else may know. */
+  readonly #secrets: readonly string[];
+  /** Has the workers' kubeconfig. */
+  readonly #folder: string;
   readonly #webhookSecret = randomUUID();
 
-  private constructor(parts: Pick<ClusterWorld, 'simulator' | 'namespace' | 'recorder' | 'kubeconfig'>, connection: Connection, address: string, tokens: Readonly<Record<string, string>>, options: ClusterWorldOptions) {
+  private constructor(parts: Pick<ClusterWorld, 'simulator' | 'namespace' | 'recorder' | 'kubeconfig'> & { folder: string }, connection: Connection, address: string, tokens: Readonly<Record<string, string>>, options: ClusterWorldOptions) {
     this.#options = options;
     this.#connection = connection;
     this.client = new Client({ connection });
@@ -63,8 +73,9 @@ export class ClusterWorld {
     this.namespace = parts.namespace;
     this.recorder = parts.recorder;
     this.kubeconfig = parts.kubeconfig;
+    this.#folder = parts.folder;
     this.taskQueue = this.namespace.name;
-    this.#tokens = Object.values(tokens);
+    this.#secrets = [...Object.values(tokens), this.#webhookSecret];
     const tokenEnv = (credential: string): string => `TOKEN_OF_${credential.toUpperCase()}`;
     const apiUrl = options.settings?.['HOLDFAST_GITHUB_URL'] ?? this.simulator.url;
     this.settings = {
@@ -72,7 +83,7 @@ export class ClusterWorld {
       HOLDFAST_TASK_QUEUE: this.taskQueue,
       HOLDFAST_COMPUTE: 'kubernetes',
       HOLDFAST_INSTALLATION: this.namespace.name,
-      HOLDFAST_KUBECONFIG: this.kubeconfig,
+      HOLDFAST_KUBECONFIG: join(parts.folder, 'kubeconfig'),
       HOLDFAST_KUBERNETES_NAMESPACE: this.namespace.name,
       HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
       HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND),
@@ -102,9 +113,12 @@ export class ClusterWorld {
       tokens: Object.entries(tokens).map(([name, token]) => ({ name, token })),
     });
     const namespace = await createTestNamespace(kubeconfig, `e2e-${randomUUID().slice(0, 6)}`);
+    const account = await actAsShippedWorker({ ...namespace, namespace: namespace.name }, { nodes: options.claims === true });
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-world-'));
+    await writeFile(join(folder, 'kubeconfig'), account.exportConfig(), { mode: 0o600 });
     const recorder = await recordNamespace(namespace.kubeConfig, namespace.core, namespace.name);
     const connection = await Connection.connect({ address });
-    const world = new ClusterWorld({ simulator, namespace, recorder, kubeconfig }, connection, address, tokens, options);
+    const world = new ClusterWorld({ simulator, namespace, recorder, kubeconfig, folder }, connection, address, tokens, options);
     const { workers = Number(process.env['HOLDFAST_TEST_WORKERS'] ?? 1) } = options;
     if (options.withoutWorker !== true) for (let started = 0; started < workers; started++) await world.startWorker();
     return world;
@@ -157,9 +171,9 @@ export class ClusterWorld {
     await until('nothing to be left', async () => (left = await this.leftovers()).length === 0, () => left.join(', '));
   }
 
-  /** Where the CI server's token, a JIT config or a registration token is to be read in clear: nowhere, when all is well. */
-  async secretsInClear(): Promise<string[]> {
-    return await findSecrets(this, this.#tokens);
+  /** Where the CI server's token, the webhook's secret, a JIT config or a registration token is to be read in clear: nowhere, when all is well. @param more - other texts to look into, by place */
+  async secretsInClear(more?: Readonly<Record<string, string>>): Promise<string[]> {
+    return await findSecrets(this, this.#secrets, more);
   }
 
   async close(): Promise<void> {
@@ -170,5 +184,6 @@ export class ClusterWorld {
     await this.simulator.stop();
     await this.#connection.close();
     await this.namespace.remove();
+    await rm(this.#folder, { recursive: true });
   }
 }

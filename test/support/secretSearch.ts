@@ -14,13 +14,14 @@ interface Searched {
 }
 
 /**
- * Looks for the CI server's tokens and for all registrations' secrets in every workflow history, description, worker log and pod version
+ * Looks for what is known to be secret, and for all registrations' secrets, in every workflow history, description, worker log and pod version
  * of a world.
+ * @param more - other texts, by place
  * @returns the places where one was found
  */
-export async function findSecrets(world: Searched, tokens: readonly string[]): Promise<string[]> {
-  const secrets = [...tokens, ...withInnerSecrets(world.recorder.secretValues(SECRET_KEYS))];
-  if (secrets.length === tokens.length) throw new Error('no registration was ever stored: there is nothing to look for');
+export async function findSecrets(world: Searched, known: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string[]> {
+  const secrets = [...known, ...withInnerSecrets(world.recorder.secretValues(SECRET_KEYS))];
+  if (secrets.length === known.length) throw new Error('no registration was ever stored: there is nothing to look for');
   const found: string[] = [];
   const search = (place: string, text: string): void => {
     if (secrets.some((secret) => text.includes(secret))) found.push(place);
@@ -35,6 +36,7 @@ export async function findSecrets(world: Searched, tokens: readonly string[]): P
   if (histories === 0) throw new Error('there is no history to look into');
   for (const { pid, log, errors } of world.workers) search(`log of worker ${pid}`, JSON.stringify(log) + errors.join('\n'));
   for (const pod of world.recorder.podVersions) search('pod', pod);
+  for (const [place, text] of Object.entries(more)) search(place, text);
   return [...new Set(found)];
 }
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 
-const MANIFESTS = ['namespaces.yaml', 'rbac.yaml', 'rbac-nodes.yaml', 'sweep.yaml'];
+const MANIFESTS = ['namespaces.yaml', 'rbac.yaml', 'rbac-nodes.yaml', 'rbac-viewer.yaml', 'sweep.yaml'];
 
 const text = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
 const documents = (path: string): { kind: string; metadata: { name: string; namespace?: string } }[] => parseAllDocuments(text(path)).map((document) => document.toJS() as never);
@@ -100,6 +100,15 @@ describe('network policies', () => {
     expect(made).toEqual(['holdfast', 'holdfast-runners']);
     for (const { metadata } of all) if (metadata.namespace !== undefined) expect([...made, 'kube-system']).toContain(metadata.namespace);
   });
+});
+
+test('who only looks has no verb that changes anything, and no Secret and no log to read', () => {
+  const rules = (documents('rbac-viewer.yaml') as { rules?: { resources: string[]; verbs: string[] }[] }[]).flatMap(({ rules: own = [] }) => own);
+  expect(rules.length).toBeGreaterThan(0);
+  for (const { resources, verbs } of rules) {
+    for (const verb of verbs) expect(['get', 'list', 'watch']).toContain(verb);
+    for (const resource of resources) expect(['pods', 'events']).toContain(resource);
+  }
 });
 
 describe('the rights of', () => {

@@ -1,10 +1,12 @@
 /** YAML, and JSON, which is YAML, as people write it. What nobody writes is refused before it takes long to read. */
-import { isNode, isScalar, LineCounter, parseAllDocuments, visit, type Document } from 'yaml';
+import { isMap, isNode, isScalar, LineCounter, parseAllDocuments, visit, type Document } from 'yaml';
 
 /** In characters: two hundred sets with a pod each, or thousands that share one. The parser takes up to a second for it. */
 const LONGEST = 256 * 1024;
 /** Uses of one anchor, those within others multiplied: hundreds of sets may share a template, and a bomb is found out. */
 const MAX_ALIASES = 10_000;
+/** Lists, maps and their entries within each other: a pod has some thirty. What goes through a document takes the square of its depth. */
+const DEEPEST = 200;
 /** Of what is no YAML at all, the first are enough. */
 const MOST_FAULTS = 20;
 /** The parser repeats what it stumbled over, however long that is. */
@@ -63,15 +65,21 @@ function parsed(text: string, lineCounter: LineCounter): Document.Parsed[] {
 function faultsOf(document: Document.Parsed): [message: string, at: number][] {
   const faults = document.errors.map(({ message, pos }): [string, number] => [message, pos[0]]);
   visit(document, {
-    Map(_key, { items }) {
+    Collection(_key, collection, path) {
+      if (path.length > DEEPEST) {
+        faults.push([TOO_DEEP, collection.range?.[0] ?? 0]);
+        return visit.BREAK;
+      }
+      if (!isMap(collection)) return undefined;
       const known = new Set<unknown>();
-      for (const { key } of items) {
+      for (const { key } of collection.items) {
         if (key === null) continue;
         // No field has such a name; and to make a text of keys in keys in keys takes without an end.
         if (!isScalar(key)) faults.push(['Map keys must be text', isNode(key) ? (key.range?.[0] ?? 0) : 0]);
         else if (known.has(key.value)) faults.push(['Map keys must be unique', key.range?.[0] ?? 0]);
         else known.add(key.value);
       }
+      return undefined;
     },
   });
   return faults;
@@ -91,11 +99,13 @@ function orFault<T>(document: number | undefined, does: () => T): T {
   }
 }
 
+const TOO_DEEP = 'it is nested too deeply';
+
 const notYaml = (faults: readonly YamlFault[]): YamlError => new YamlError('is neither YAML nor JSON: check its syntax', faults);
 
 /** The parser's words, but for those of the engine that runs it. */
 function brief(message: string): string {
-  if (message.startsWith('Maximum call stack')) return 'it is nested too deeply';
+  if (message.startsWith('Maximum call stack')) return TOO_DEEP;
   const line = message.split('\n')[0] ?? '';
   return line.length > LONGEST_FAULT ? `${line.slice(0, LONGEST_FAULT)} …` : line;
 }

@@ -31,6 +31,8 @@ export interface RunnerState {
   busyWith?: string;
   /** ms since the epoch; moved by `extendDeadline`. */
   jobDeadline?: number;
+  /** How long it was busy by its pod's word alone, since an event last told of a job of its own (ms). */
+  unconfirmedMs?: number;
 }
 
 /** What continue-as-new carries over. */

@@ -162,6 +162,7 @@ export class RunnerLife {
     if (jobs === runner.jobs) return;
     // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
     Object.assign(runner, { jobs, online: true, sawJob: true });
+    delete runner.unconfirmedMs;
     if (event.action === 'completed' && event.conclusion !== undefined && event.conclusion !== 'success') runner.jobFailedAt = Date.now();
     // A pod that tells is not made busy by an event, which may be late: it has only one job that an event can be about if it takes but one.
     if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral)) this.#becameBusy();
@@ -237,10 +238,20 @@ export class RunnerLife {
     const { runner, spec } = this;
     // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands. One that never had any was taken for busy.
     if (spec.ephemeral && runner.sawJob) return;
+    if (runner.busySince !== undefined && runner.busyWith === undefined) runner.unconfirmedMs = (runner.unconfirmedMs ?? 0) + Date.now() - runner.busySince;
     delete runner.busySince;
     delete runner.busyWith;
     delete runner.jobDeadline;
     delete runner.job;
+  }
+
+  /**
+   * It has been busy for as long as one job may be, by its pod's word alone: what a job has left behind can say so, on and off, for ever. In a set
+   * another runner takes its place at no cost for a job; of one that stands alone nobody waits for the place.
+   */
+  get isDoubtful(): boolean {
+    const { set, ephemeral, jobTimeoutCapMs } = this.spec;
+    return set !== undefined && !ephemeral && (this.runner.unconfirmedMs ?? 0) >= jobTimeoutCapMs;
   }
 
   /** A job ran, or runs. A pod that was taken for busy, and then tells that it is not, takes it back; so does the runner's own record. */

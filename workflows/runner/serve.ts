@@ -13,6 +13,10 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
   while (!over()) {
     const busy = runner.busySince !== undefined;
     life.enter(busy ? 'Busy' : 'Idle');
+    if (!busy && life.isDoubtful) {
+      life.requestCancel({ mode: 'drain', reason: `it was busy for ${formatDuration(runner.unconfirmedMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`, by: 'drain' });
+      continue;
+    }
     const deadline = runner.jobDeadline;
     const timeoutMs = busy ? (deadline ?? Number.NaN) - Date.now() : spec.timeouts.idleMs;
     life.waitFor(busy ? 'its job to end' : 'a job', timeoutMs === undefined ? undefined : Date.now() + timeoutMs);

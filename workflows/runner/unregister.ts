@@ -118,10 +118,16 @@ async function wait(life: RunnerLife, { until, why }: Extract<UnregistrationActi
   const summary = until === 'busyRecheck' ? `${why}: safety re-check` : why;
   // What woke it may be over by now: it was no timeout all the same.
   if (await condition(() => hasChanged(life, facts), timeoutMs, { summary: summary.slice(0, 150) })) return { kind: 'changed' };
-  if (runner.jobDeadline !== undefined && Date.now() >= runner.jobDeadline) {
+  if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(life, facts.provenAtMs)) {
     life.requestCancel({ mode: 'stop', reason: life.whyOutOfTime(), by: 'run_timeout' });
   }
   return { kind: 'outOfTime', wait: until };
+}
+
+/** When its job has to be over (ms since the epoch). None begins once it is unregistered: a runner that turns idle and busy again gains nothing. */
+function jobEndsAtMs({ spec, runner }: RunnerLife, provenAtMs: number | undefined): number {
+  const deadline = runner.jobDeadline ?? Date.now() + spec.timeouts.jobTimeoutMs;
+  return provenAtMs === undefined || spec.scope === undefined ? deadline : Math.min(deadline, provenAtMs + spec.jobTimeoutCapMs);
 }
 
 /** How long each wait may take from now on, in ms. */
@@ -130,7 +136,7 @@ export function waitMs(life: RunnerLife, until: OwnWait, { provenAtMs, stopped, 
   const { intervals, timeouts } = spec;
   const nowMs = Date.now();
   const sinceProofMs = nowMs - (provenAtMs ?? nowMs);
-  const jobMs = (runner.jobDeadline ?? nowMs + timeouts.jobTimeoutMs) - nowMs;
+  const jobMs = jobEndsAtMs(life, provenAtMs) - nowMs;
   switch (until) {
     case 'patience':
       return intervals.stopPatienceMs;

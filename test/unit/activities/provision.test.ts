@@ -103,6 +103,17 @@ describe('a retry that finds the Secret of an earlier try', () => {
   });
 });
 
+test.each([
+  ["somebody else's runner, by its name", 'their-big-runner', [], 1],
+  ['one of another place, by its label', 'linux-0123456789', ['holdfast-ffffffffff'], 1],
+  ['one that an earlier try has lost', 'linux-0123456789', [], 2],
+])('a retry that finds the name taken by %s', async (_whose, runnerName, labels, registered) => {
+  const [ci, compute] = [new FakeCiServer(), new FakeCompute()];
+  const theirs = ci.connect(runnerName, false, labels);
+  await new MockActivityEnvironment({ attempt: 2 }).run(async () => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, { ...INPUT, runnerName }).catch(() => undefined));
+  expect({ registered: ci.count('register'), left: ci.registrations.has(theirs), pods: compute.pods.size }).toEqual({ registered, left: registered === 1, pods: registered - 1 });
+});
+
 describe('while the CI server registers', () => {
   async function interrupted(reason: 'WORKER_SHUTDOWN' | 'CANCELLED', thenAnswers: boolean): Promise<{ error: unknown; ci: SlowCiServer; compute: FakeCompute }> {
     const [ci, compute] = [new SlowCiServer(), new FakeCompute()];

@@ -4,6 +4,8 @@ import { parseRunnerInput } from '../../../core/input/runner.ts';
 import { NO_JOBS, afterJobEvent, type RunnerJobs } from '../../../workflows/runner/jobEvents.ts';
 import { RunnerLife } from '../../../workflows/runner/life.ts';
 import { see } from '../../../workflows/runner/podWaits.ts';
+import { seenNow, waitMs } from '../../../workflows/runner/unregister.ts';
+import { nothingHeard, type UnregistrationFacts } from '../../../workflows/runner/unregisterFacts.ts';
 import { decideEnding, endFacts } from '../../../workflows/runner/verdict.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
@@ -100,6 +102,33 @@ describe('what a runner takes itself for', () => {
     ['busy by the CI server’s word, which a probe does not take back', ['busy', starts(1), 'idle'], [true, 1, 'job (1)', true]],
     ['its job is over: its deadline stands until its end', ['busy', starts(1), ends(1)], [true, 1, 'job (1)', true]],
   ])('an ephemeral one: %s', (_what, steps, expected) => expect(play(life(true, PROBES), steps)).toEqual(expected));
+
+  // Three minutes are what one job may take at the most.
+  test.each<[string, Step[], boolean, 'in a set' | 'alone' | 'ephemeral']>([
+    ['two minutes, in two jobs', ['busy', 'idle', 'busy', 'idle'], false, 'in a set'],
+    ['three minutes, in three jobs', ['busy', 'idle', 'busy', 'idle', 'busy', 'idle'], true, 'in a set'],
+    ['three minutes, in one', ['busy', 'busy', 'busy', 'idle'], true, 'in a set'],
+    ['three minutes, in one that an event named', ['busy', starts(1), 'busy', 'idle'], false, 'in a set'],
+    ['three minutes, with an event in between', ['busy', 'idle', 'busy', 'idle', starts(1), ends(1), 'busy', 'idle'], false, 'in a set'],
+    ['an event, and then three minutes', [starts(1), ends(1), 'busy', 'idle', 'busy', 'idle', 'busy', 'idle'], true, 'in a set'],
+    ['three minutes, alone', ['busy', 'busy', 'busy', 'idle'], false, 'alone'],
+    ['three minutes of missed probes of an ephemeral one', ['busy', 'busy', 'busy', 'idle'], false, 'ephemeral'],
+  ])('busy by its own word for %s: is it doubted?', (_what, steps, expected, kind) => {
+    const it = life(kind === 'ephemeral', PROBES);
+    it.admit({ ...it.spec, ...(kind === 'alone' ? {} : { set: 'linux' }), jobTimeoutCapMs: 3 * 60_000 });
+    play(it, steps);
+    expect(it.isDoubtful).toBe(expected);
+  });
+
+  test('its deadline begins anew with each job, but not once it is unregistered: no other can begin', () => {
+    const facts = (it: RunnerLife, provenAtMs?: number): UnregistrationFacts => ({ ...seenNow(it), ...nothingHeard(provenAtMs) });
+    const it = life(false, PROBES);
+    play(it, ['busy', 'idle', 'busy']);
+    expect(waitMs(it, 'jobDeadline', facts(it))).toBe(HOUR);
+    expect(waitMs(it, 'jobDeadline', facts(it, NOW))).toBe(HOUR);
+    // A day is what one job may take at the most.
+    expect(waitMs(it, 'jobDeadline', facts(it, NOW - 23.5 * HOUR))).toBe(HOUR / 2 - 3 * 60_000);
+  });
 
   test('its own record, that it had no job, beats what a probe and an event told', () => {
     const it = life(true, PROBES);

@@ -1,0 +1,50 @@
+/** What a job leaves behind says for ever, in the hooks' name and in the runner's log's, that the runner is busy: a static runner is not held by it. */
+import { expect } from '@jest/globals';
+import type { RunnerStatus } from '../../core/contract/index.ts';
+import { ClusterWorld } from '../support/clusterWorld.ts';
+import { cleanEnd } from '../support/demoLives.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { inContainer } from '../support/podLog.ts';
+import { together } from '../support/together.ts';
+import { until } from '../support/until.ts';
+
+/** More than the file, which is looked at every half second, and the kubelet, which asks every second, can miss. */
+const LIES = 6;
+
+/** Into every output that there is in the pod. What nobody reads is opened all the same, and does not block. */
+const FORGED = 'for log in /proc/[0-9]*/fd/1; do date -u +"%Y-%m-%d %H:%M:%SZ: Running job: lied" 1<>"$log"; done';
+
+/** The liar is in a session of its own, out of the runner's reach, and counts. The job itself is long enough for the kubelet to see it. */
+const LIAR = `export folder="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")"; echo begun; echo "in $folder"
+setsid sh -c 'n=0; while :; do echo started >>"$folder/jobs"; ${FORGED}; n=$((n+1)); echo $n >"$folder/lies"; sleep 1; done' </dev/null >/dev/null 2>&1 &
+sleep 4; [ -s "$folder/lies" ] && echo finished`;
+
+const timesBusy = ({ phases }: Pick<RunnerStatus, 'phases'>): number => phases.filter(({ phase }) => phase === 'Busy').length;
+
+await describeWithLab('a job that leaves a liar behind', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  together(
+    async () => await ClusterWorld.open(lab),
+    {
+      'its static runner is idle when the job has ended, stays so, and is drained': async (world) => {
+        const run = await world.start('lied', { ephemeral: false });
+        const { pod } = await run.listens();
+        // A job before the kubelet has asked for the first time may not be seen.
+        await world.namespace.waitForPod(pod, ({ status }) => status?.containerStatuses?.[0]?.ready === true);
+        const lying = await run.runJob(LIAR);
+        await run.jobSays(lying, 'finished');
+        const [folder = ''] = run.jobOutput(lying).flatMap((line) => /^in (\/.*)$/.exec(line)?.[1] ?? []);
+        const lies = async (): Promise<number> => Number(await inContainer(world.namespace, pod, `cat '${folder}/lies'`));
+        await run.reaches('idle after its job', (status) => timesBusy(status) > 0 && status.phase === 'Idle');
+        const before = await lies();
+        await until('more lies', async () => (await lies()) >= before + LIES);
+        const status = await run.status();
+        expect({ phase: status.phase, timesBusy: timesBusy(status) }).toEqual({ phase: 'Idle', timesBusy: 1 });
+        await run.drain();
+        const result = await run.ends();
+        expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1 });
+        expect(timesBusy(result)).toBe(1);
+      },
+    },
+    { afterwards: cleanEnd },
+  );
+});

@@ -1,0 +1,79 @@
+/** Whoever may look around, but not into Secrets: nothing of a whole set's life tells a token, a JIT config or the webhook's secret. No codec is used. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { expect } from '@jest/globals';
+import type { WorkflowHandle } from '@temporalio/client';
+import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { SHORT_INTERVALS } from '../support/clusterRun.ts';
+import { ClusterWorld } from '../support/clusterWorld.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { inContainer } from '../support/podLog.ts';
+import { SHORT_SET_INTERVALS } from '../support/setRun.ts';
+import { together } from '../support/together.ts';
+import { until } from '../support/until.ts';
+
+const PATIENCE_MS = 120_000;
+/** Among the processes, it shows that they are seen. */
+const SLEEPER = 'sleep 98765';
+/** Until it is let go. */
+const JOB = `${SLEEPER} & echo begun; until [ -e /tmp/over ]; do sleep 0.2; done; kill $!; echo finished`;
+
+const within = (read: () => string): string => {
+  try {
+    return read();
+  } catch {
+    return ''; // the process has gone, or is the kernel's
+  }
+};
+
+/** What `ps` shows of every process of this machine, in whatever container, and what the path of a core dump of it could be made of (core(5)). */
+function processes(): string {
+  const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return ids.flatMap((id) => [...['cmdline', 'comm'].map((file) => within(() => readFileSync(`/proc/${id}/${file}`, 'utf8').replaceAll('\0', ' '))), ...['exe', 'cwd'].map((link) => within(() => readlinkSync(`/proc/${id}/${link}`)))]).join('\n');
+}
+
+/** The log of each container of each pod. */
+async function podLogs({ namespace: { core, name: namespace } }: ClusterWorld): Promise<string> {
+  const { items } = await core.listNamespacedPod({ namespace });
+  const logs = items.flatMap(({ metadata, spec }) => [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(async ({ name }) => await core.readNamespacedPodLog({ namespace, name: metadata?.name ?? '', container: name })));
+  return (await Promise.all(logs)).join('\n');
+}
+
+async function startSet(world: ClusterWorld, name: string, more: Partial<Omit<RunnerSetInput, 'template'>>, ephemeral: boolean): Promise<WorkflowHandle> {
+  const input: RunnerSetInput = { name, queueCheck: '5s', intervals: SHORT_SET_INTERVALS, ...more, template: { organization: 'acme', labels: ['self-hosted', name], ephemeral, intervals: SHORT_INTERVALS } };
+  return await world.client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue: world.taskQueue, args: [input] });
+}
+
+await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }, (lab) => {
+  together(
+    async () => await ClusterWorld.open(lab, { settings: { HOLDFAST_LOG_LEVEL: 'trace' } }),
+    {
+      'is told without a secret: in histories, logs, metrics, pods, the list of processes and the paths of core dumps': async (world) => {
+        const { simulator, namespace } = world;
+        // What goes wrong is told at length.
+        simulator.addFault({ kind: 'forbidden', endpoint: 'POST /orgs/acme/actions/runners/*', count: 1 });
+        simulator.addFault({ kind: 'status', status: 500, endpoint: 'POST /orgs/acme/actions/runners/*', count: 1 });
+        const names = [`one-job-${namespace.name}`, `static-${namespace.name}`] as const;
+        const sets = [await startSet(world, names[0], { minIdle: 0, max: 2 }, true), await startSet(world, names[1], { replicas: 1 }, false)];
+        const status = async (set: WorkflowHandle): Promise<RunnerSetStatus> => await set.query(setStatusQuery);
+        for (const set of sets) await until('the set to run', async () => (await status(set)).labels.length > 0);
+        const jobs = names.map((name) => simulator.queueJob({ repo: 'acme/app', labels: ['self-hosted', name], command: JOB }));
+        for (const { id } of jobs) await simulator.waitFor(() => simulator.job(id)?.output.includes('begun') === true, 'the job to begin', PATIENCE_MS);
+
+        let seen = '';
+        await until('the jobs among the processes', () => (seen = processes()).includes(SLEEPER));
+        const texts = { processes: seen, 'logs of pods': await podLogs(world), metrics: await (await fetch(`${await world.worker.started()}/metrics`)).text() };
+        expect(texts).toMatchObject({ 'logs of pods': expect.stringContaining('Listening for Jobs'), metrics: expect.stringContaining(names[0]) });
+        expect(world.worker.log.map(({ level }) => level)).toContain('debug');
+        expect(world.recorder.secretValues(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).not.toEqual([]);
+        expect(world.recorder.secretValues(['RUNNER_TOKEN'])).not.toEqual([]);
+
+        for (const { metadata } of (await namespace.core.listNamespacedPod({ namespace: namespace.name })).items) await inContainer(namespace, metadata?.name ?? '', 'touch /tmp/over');
+        for (const { id } of jobs) await simulator.waitFor(() => simulator.job(id)?.conclusion === 'success', 'the job to end', PATIENCE_MS);
+        for (const set of sets) await set.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
+        for (const set of sets) await set.result();
+        expect(await world.secretsInClear({ ...texts, 'metrics at the end': await (await fetch(`${await world.worker.started()}/metrics`)).text() })).toEqual([]);
+      },
+    },
+    { afterwards: { 'nothing is left': async (world) => await world.expectNothingLeft() } },
+  );
+});

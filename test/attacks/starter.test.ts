@@ -1,0 +1,104 @@
+/** Whoever may start a workflow wants the cluster, or another's runners: by a runner's input, and by activities that a workflow of their own calls. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
+import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
+import type { CiServers } from '../../activities/ports.ts';
+import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import type { ProvisionInput, RemoveRegistrationInput } from '../../core/calls/index.ts';
+import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
+import type { PodTemplate } from '../../core/domain/pod.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { refusal, startStranger, type Stranger } from '../support/stranger.ts';
+
+process.env['HOLDFAST_STARTER_TOKEN'] = 'ghp_simulator';
+const RIVAL: Scope = { kind: 'organization', name: 'rival' };
+
+const pod = (spec: PodTemplate['spec']): PodTemplate => ({ spec: { schedulerName: 'contract', ...spec } });
+const runner = (container: object): PodTemplate => pod({ containers: [{ name: 'runner', ...container }] });
+
+/** What each wants, and the rule that is in its way. */
+const WANTED: readonly (readonly [what: string, template: PodTemplate, rule: string])[] = [
+  ["the worker's own service account", pod({ serviceAccountName: 'holdfast-worker', automountServiceAccountToken: true }), 'serviceAccounts'],
+  ["the Secret with the worker's credential", runner({ env: [{ name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }] }), 'secrets'],
+  ["the node's disk", pod({ volumes: [{ name: 'disk', hostPath: { path: '/' } }] }), 'hostPaths'],
+  ["the node's network", pod({ hostNetwork: true }), 'host'],
+  ['the node itself', runner({ securityContext: { privileged: true } }), 'privileged'],
+];
+
+await describeWithLab('who may start workflows', { temporal: true, kubernetes: true }, (lab) => {
+  let harness: KubernetesHarness;
+  let simulator: Simulator;
+  let compute: KubernetesCompute;
+  let ciServers: CiServers;
+  let world: HoldfastWorld;
+  let stranger: Stranger;
+
+  beforeAll(async () => {
+    const address = lab.temporal?.address ?? '';
+    harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
+    simulator = await startSimulator();
+    compute = harness.instance({ policy: RESTRICTED });
+    ciServers = createCiServers(parseCredentials({ default: { type: 'pat', tokenEnv: 'HOLDFAST_STARTER_TOKEN', apiUrl: simulator.url, scopes: ['acme'] } }));
+    world = await holdfastWorld(address, { compute, ciServers });
+    stranger = await startStranger(address, world.client);
+  }, 300_000);
+  afterAll(async () => {
+    await stranger.close();
+    await world.close();
+    await simulator.stop();
+    await harness.close();
+  });
+
+  async function call(activity: string, taskQueue: string, input: ProvisionInput | RemoveRegistrationInput): Promise<string> {
+    return await stranger.call(activity, taskQueue, { place: await compute.place(), ...input });
+  }
+  const provisioning = (template: PodTemplate): ProvisionInput => ({ runnerName: 'runner-x', pod: { ...harness.request(harness.newIdentity()), template }, credentialsRetryMs: 1_000, dueWithinMs: 1_000 });
+
+  async function expectNothingMade(): Promise<void> {
+    const { core, namespace } = harness;
+    const [pods, secrets] = await Promise.all([core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace })]);
+    expect({ pods: pods.items.length, secrets: secrets.items.length, requests: simulator.requests() }).toEqual({ pods: 0, secrets: 0, requests: [] });
+  }
+
+  describe.each(WANTED)('do not get %s', (_what, template, rule) => {
+    test("by a runner's input", async () => {
+      const run = await world.start({ pod: template });
+      expect(await refusal(run.result())).toContain(`not allowed by "${rule}"`);
+      await expectNothingMade();
+    });
+    test('by a workflow of their own', async () => {
+      expect(await call('provision', clusterTaskQueue(world.taskQueue), provisioning(template))).toContain(`not allowed by "${rule}"`);
+      await expectNothingMade();
+    });
+  });
+
+  describe("do not use the worker's credential for what it is not for", () => {
+    const queue = (): string => ciTaskQueue(world.taskQueue, 'default');
+    test("by a runner's input", async () => {
+      const run = await world.start({ organization: RIVAL.name });
+      expect(await refusal(run.result())).toContain('credential "default" is not for rival');
+      await expectNothingMade();
+    });
+    test('by a workflow of their own: neither to register nor to remove', async () => {
+      const registration = { scope: RIVAL, labels: [], groupId: 1, ephemeral: true, mode: 'jit' } as const;
+      expect(await call('provision', queue(), { ...provisioning(pod({})), ciServer: { credential: 'default', registration } })).toContain('is not for rival');
+      const removal: RemoveRegistrationInput = { scope: RIVAL, credential: 'default', runner: { id: 1, name: 'x' }, onBusy: 'return', credentialsRetryMs: 1_000 };
+      expect(await call('removeRegistration', queue(), removal)).toContain('is not for rival');
+      await expectNothingMade();
+    });
+    test("by a workflow of their own: to remove what is not Holdfast's, where it is", async () => {
+      const scope: Scope = { kind: 'organization', name: 'acme' };
+      const { runnerId: id } = await ciServers.get('default').register({ scope, name: 'their-big-runner', labels: ['linux'], groupId: 1, ephemeral: true, mode: 'jit' });
+      for (const name of ['their-big-runner', 'linux-0123456789']) {
+        const removal: RemoveRegistrationInput = { scope, credential: 'default', runner: { name, ...defined({ id }) }, onBusy: 'return', credentialsRetryMs: 1_000 };
+        expect(await call('removeRegistration', queue(), removal)).toContain('nothing is removed');
+      }
+      expect(simulator.runner('their-big-runner')).toBeDefined();
+    });
+  });
+});

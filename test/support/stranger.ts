@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { WorkflowFailedError, type Client } from '@temporalio/client';
+import { rootCause } from '@temporalio/common';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import type { StrangersCall } from './strangerWorker/workflows.ts';
+
+/** Somebody who may write to the Temporal namespace, with a worker of their own. */
+export interface Stranger {
+  /** Has a workflow of their own call an activity, past Holdfast's. @returns why it was refused */
+  call(activity: string, taskQueue: string, input: unknown): Promise<string>;
+  close(): Promise<void>;
+}
+
+export async function startStranger(address: string, client: Client): Promise<Stranger> {
+  const queue = `stranger-${randomUUID().slice(0, 8)}`;
+  const connection = await NativeConnection.connect({ address });
+  const worker = await Worker.create({ connection, taskQueue: queue, workflowsPath: fileURLToPath(new URL('strangerWorker/workflows.ts', import.meta.url)) });
+  const done = worker.run();
+  return {
+    async call(activity, taskQueue, input) {
+      const args: [StrangersCall] = [{ taskQueue, activity, input }];
+      return await refusal(client.workflow.execute('callActivity', { taskQueue: queue, workflowId: `stranger-${randomUUID()}`, args }));
+    },
+    async close() {
+      worker.shutdown();
+      await done;
+      await connection.close();
+    },
+  };
+}
+
+/** @returns why it was refused; that it was is the least */
+export async function refusal(result: Promise<unknown>): Promise<string> {
+  const error: unknown = await result.then(
+    (value) => Promise.reject(new Error(`not refused: ${JSON.stringify(value)}`)),
+    (reason: unknown) => reason,
+  );
+  return rootCause(error instanceof WorkflowFailedError ? error.cause : error) ?? '';
+}
