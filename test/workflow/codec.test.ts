@@ -21,6 +21,7 @@ import { FakeCompute } from '../support/fakeCompute.ts';
 import { SHORT_INTERVALS, holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { readable } from '../support/secretSearch.ts';
+import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab('what of a life lies in Temporal', { temporal: true }, (lab) => {
@@ -104,6 +105,48 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     expect(details).not.toContain('marked-value');
     await live(handle);
     expect(seen(await lies(handle), MARKS)).toEqual(MARKS);
+  });
+
+  /** A set that makes a runner for a job, and is ended when that is done. @returns all that lies in Temporal of both, every run of them */
+  async function setLife(): Promise<string> {
+    const set = await SetRun.start({ world, compute, ci }, { minIdle: 0, max: 2, queueCheck: '0s', template: { labels: ['linux', 'marked-label'], env: INPUT.env } });
+    const jobId = await set.queueJob();
+    const [runner] = (await set.comesTo({ idle: 1 })).runners;
+    if (runner === undefined) throw new Error('no runner');
+    set.startJob(runner);
+    await set.tell(set.event('in_progress', jobId, runner.runnerName));
+    await set.settles({ busy: 1 });
+    set.endJob(runner);
+    await set.tell(set.event('completed', jobId, runner.runnerName));
+    expect(await set.settles({})).toMatchObject({ desired: 0, jobs: { queued: 0, assigned: 0, completedTotal: 1 } });
+    await set.end();
+    const raw = new Client({ connection: world.client.connection });
+    const texts = new Map<string, string>();
+    const completed = new Set<string>();
+    await until('both to be listed as completed', async () => {
+      for await (const { workflowId, runId, status } of world.client.workflow.list({ query: `TaskQueue = '${world.taskQueue}'` })) {
+        if (status.name === 'COMPLETED') completed.add(workflowId);
+        const description = await raw.workflowService.describeWorkflowExecution({ namespace: 'default', execution: { workflowId, runId } });
+        texts.set(runId, readable([await raw.workflow.getHandle(workflowId, runId).fetchHistory(), description]));
+      }
+      return [set.handle.workflowId, runner.workflowId].every((id) => completed.has(id));
+    });
+    return [...texts.values()].join('\n');
+  }
+  /** The last two are a job's, and an update's. */
+  const SET_MARKS = ['marked-label', 'MARKED_NAME', 'marked-value', 'acme/app', 'the test is over'];
+
+  test('of a set, its jobs and its runners neither', async () => {
+    await begin();
+    const text = await setLife();
+    expect(seen(text, SET_MARKS)).toEqual([]);
+    expect(text).toContain('"encryption-key-id":"first"');
+    expect(compute.pods.size).toBe(0);
+  });
+
+  test('without: all of that, too', async () => {
+    await begin(CLEAR);
+    expect(seen(await setLife(), SET_MARKS)).toEqual(SET_MARKS);
   });
 
   test('with it nobody is warned', async () => {
