@@ -101,7 +101,7 @@ export class SetModel {
     const { replicas, minIdle, max, ...rest } = { ...this.input, ...change };
     const scale = change.max !== undefined || (replicas === undefined) ? { minIdle: minIdle ?? 0, max: max ?? 0 } : { replicas };
     this.input = { ...rest, ...scale };
-    this.state.declare(setSpec(this.input), this.input, {}, this.now);
+    this.state.declare(setSpec(this.input), this.input, {});
   }
 
   queueJob(): void {

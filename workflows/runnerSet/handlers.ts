@@ -15,7 +15,7 @@ export function listen(set: RunningSet): void {
     await set.changing(async () => await inTurn(async () => {
       await set.begun();
       const { spec, declaration, schedule, at } = await admitted(toNext(set.state.facts.declaration));
-      return set.change((state, now) => state.declare(spec, declaration, schedule, now), at);
+      return set.change((state) => state.declare(spec, declaration, schedule), at);
     }));
 
   setHandler(demandSignal, ({ events }) => set.receive((state, now) => state.jobEvents(events, now), events.length), { description: 'Events of jobs that this set serves' });
@@ -56,7 +56,7 @@ function refuseWhileEnding(set: RunningSet, valid = true, otherwise = ''): void 
 
 /** A set that has not begun has no runner, and holds none. */
 function refuseUnlessThere(set: RunningSet, runner: string, release: boolean): void {
-  const there = set.hasBegun && (release ? set.state.facts.holds.some((held) => set.state.isSame(held, runner)) : set.state.runners.find(runner) !== undefined);
+  const there = set.hasBegun && (release ? [...set.state.holds].some((held) => set.state.isSame(held, runner)) : set.state.runners.find(runner) !== undefined);
   if (!there) throw new Error(`runner: this set ${release ? 'holds' : 'has'} no "${runner}"`);
 }
 

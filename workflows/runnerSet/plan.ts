@@ -70,7 +70,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     ...runners.all().flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
-    ...(byGuard ? facts.guards.map(([, endedAt]) => endedAt + spec.recreationGuardMs) : []),
+    ...(byGuard ? Array.from(state.guards.values(), (endedAt) => endedAt + spec.recreationGuardMs) : []),
   ];
   return {
     evaluateSchedule: schedule.until !== undefined && schedule.until <= now,

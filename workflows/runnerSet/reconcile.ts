@@ -211,7 +211,7 @@ export class RunningSet {
 
   async #evaluateSchedule(): Promise<Timed> {
     const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({ schedules: this.state.facts.spec.schedules });
-    this.#inbox.push((state, now) => state.reschedule(schedule, now));
+    this.#inbox.push((state) => state.reschedule(schedule));
     return { at };
   }
 

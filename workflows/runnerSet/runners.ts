@@ -1,7 +1,7 @@
 /** The runners of a set, as far as it knows: from its own starts, their signals, job events and Temporal's visibility. */
 import { defined } from '../../core/defined.ts';
 import type { RunnerPhase, SetRunnerStatus } from '../../core/contract/index.ts';
-import { runnerWorkflowId, suffixOf } from '../../core/domain/setRunnerNames.ts';
+import { runnerWorkflowId, suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
 import type { ListedRunner } from '../../core/calls/index.ts';
 
 export interface SetRunner {
@@ -91,7 +91,8 @@ export class SetRunners {
 
   /** By name at the CI server, or by workflow id. */
   find(nameOrId: string): SetRunner | undefined {
-    return this.#runners.get(nameOrId) ?? this.all().find(({ runnerName }) => runnerName === nameOrId);
+    const named = this.#runners.get(workflowIdOfRunner(this.#set, nameOrId) ?? '');
+    return this.#runners.get(nameOrId) ?? (named?.runnerName === nameOrId ? named : undefined);
   }
 
   add({ workflowId, slot }: { workflowId: string; slot?: number }, generation: string, ephemeral: boolean, now: number): void {

@@ -19,7 +19,6 @@ export interface SetFacts {
   at: number;
   schedule: ScheduleNow;
   health: SetHealth;
-  holds: string[];
   /** An operator's reason to start no runner. */
   pausedBy?: string;
   /** The set ends when its runners have. */
@@ -36,71 +35,77 @@ export interface SetFacts {
   checkedAt?: number;
   /** Why the last look had no answer; `unsupported`: the CI server has no such look. */
   queueCheckFailure?: string;
-  /** Ephemeral runners that ended with a job of which no event has told, and when. */
-  guards: [string, number][];
 }
 
 export interface CarriedSet {
   readonly facts: SetFacts;
+  readonly holds: readonly string[];
+  readonly guards: readonly (readonly [string, number])[];
   readonly jobs: CarriedJobs;
   readonly runners: CarriedRunners;
 }
 
 export class SetState {
   readonly facts: SetFacts;
+  /** Runners that no scale-down and no rollout touches, by name or workflow id. */
+  readonly holds: Set<string>;
+  /** Ephemeral runners that ended with a job of which no event has told, by workflow id, and when. */
+  readonly guards: Map<string, number>;
   readonly jobs: SetJobs;
   readonly runners: SetRunners;
 
-  private constructor(facts: SetFacts, jobs: SetJobs, runners: SetRunners) {
+  private constructor(facts: SetFacts, carried?: CarriedSet) {
+    const { name } = facts.spec;
     this.facts = facts;
-    this.jobs = jobs;
-    this.runners = runners;
+    this.holds = new Set(carried?.holds);
+    this.guards = new Map(carried?.guards);
+    this.jobs = new SetJobs(name, carried?.jobs);
+    this.runners = new SetRunners(name, carried?.runners);
   }
 
   static begin(spec: SetSpec, declaration: RunnerSetInput, schedule: ScheduleNow, now: number): SetState {
-    const facts: SetFacts = { spec, declaration, at: now, schedule, health: HEALTHY, holds: [], desired: 0, lastScaleUpAt: now, guards: [] };
-    const state = new SetState(facts, new SetJobs(), new SetRunners(spec.name));
-    state.declare(spec, declaration, schedule, now);
+    const state = new SetState({ spec, declaration, at: now, schedule, health: HEALTHY, desired: 0, lastScaleUpAt: now });
+    state.declare(spec, declaration, schedule);
+    state.settle(now);
     return state;
   }
 
   /** The set of the run before. Its runners are read again: what happened at the seam is in visibility. */
-  static restore({ facts, jobs, runners }: CarriedSet): SetState {
+  static restore(carried: CarriedSet): SetState {
+    const { facts } = carried;
     if (facts.listedAt !== undefined) facts.listedAt = 0;
-    return new SetState(facts, new SetJobs(jobs), new SetRunners(facts.spec.name, runners));
+    return new SetState(facts, carried);
   }
 
   carry(): CarriedSet {
-    return { facts: this.facts, jobs: this.jobs.carry(), runners: this.runners.carry() };
+    return { facts: this.facts, holds: [...this.holds], guards: [...this.guards], jobs: this.jobs.carry(), runners: this.runners.carry() };
   }
 
-  // ---------------------------------------------------------------------------------------------------- news
+  // -------------------------------------------------------------------------- news: each costs the same, however many runners and jobs there are
 
   /** Another declaration. A template that differs starts with a clean slate; holds and pauses that it does not mention stay as they are. */
-  declare(spec: SetSpec, { holds, paused, ...declaration }: RunnerSetInput, schedule: ScheduleNow, now: number): void {
+  declare(spec: SetSpec, { holds, paused, ...declaration }: RunnerSetInput, schedule: ScheduleNow): void {
     const { facts } = this;
     if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
     Object.assign(facts, { spec, declaration, schedule });
     delete facts.queueCheckAskedAt;
-    if (holds !== undefined) facts.holds = [...holds];
+    if (holds !== undefined) this.#holdOnly(holds);
     if (paused === true) facts.pausedBy ??= '';
     if (paused === false) delete facts.pausedBy;
-    this.settle(now);
   }
 
   /** What the set was last told to be, with an operator's holds and pauses. */
   declarationNow(): RunnerSetInput {
-    const { declaration, holds, pausedBy } = this.facts;
+    const { declaration, pausedBy } = this.facts;
     return {
       ...declaration,
-      ...(holds.length === 0 ? {} : { holds: [...holds] }),
+      ...(this.holds.size === 0 ? {} : { holds: [...this.holds] }),
       ...defined({ paused: pausedBy === undefined ? undefined : true }),
     };
   }
 
-  reschedule(schedule: ScheduleNow, now: number): void {
+  reschedule(schedule: ScheduleNow): void {
     this.facts.schedule = schedule;
-    this.settle(now);
   }
 
   pause(reason: string): void {
@@ -114,8 +119,8 @@ export class SetState {
   }
 
   hold(nameOrId: string, release: boolean): void {
-    const others = this.facts.holds.filter((held) => !this.isSame(held, nameOrId));
-    this.facts.holds = release ? others : [...others, nameOrId];
+    const others = [...this.holds].filter((held) => !this.isSame(held, nameOrId));
+    this.#holdOnly(release ? others : [...others, nameOrId]);
   }
 
   /** A runner goes by its name and by its workflow id. */
@@ -133,7 +138,6 @@ export class SetState {
 
   jobEvents(events: readonly JobEvent[], now: number): void {
     for (const event of events) if (!this.jobs.mayBeForgotten(event)) this.#jobEvent(event, now);
-    this.settle(now);
   }
 
   #jobEvent(event: JobEvent, now: number): void {
@@ -144,8 +148,8 @@ export class SetState {
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
       // It has ended: its place is accounted for, and its job is over. Before the first list nobody knows.
-      this.facts.guards = this.facts.guards.filter(([id]) => id !== workflowId);
-      if (this.facts.listedAt !== undefined && job?.state === 'assigned') this.jobs.runnerEnded((other) => other === name, now);
+      this.guards.delete(workflowId);
+      if (this.facts.listedAt !== undefined && job?.state === 'assigned') this.jobs.runnerEnded(workflowId, now);
       return;
     }
     Object.assign(runner, { runnerName: name, jobSeen: true });
@@ -164,7 +168,6 @@ export class SetState {
     runner.runnerName = runnerName;
     if (runner.state === 'starting') this.runners.enter(runner, this.jobs.assignedTo(runnerName) ? 'busy' : 'idle', now);
     if (runner.generation === this.facts.spec.generation) this.facts.health = afterOnline(this.facts.health);
-    this.settle(now);
   }
 
   ended(news: RunnerEndedNews, now: number): void {
@@ -172,11 +175,10 @@ export class SetState {
     if (suffixOf(facts.spec.name, news.workflowId) === undefined || this.runners.hasEnded(news.workflowId)) return;
     const runner = this.runners.remove(news.workflowId, now);
     this.#letGo(news.workflowId, runner?.runnerName ?? news.runnerName);
-    const hadJob = this.#releaseJobsOf(news.workflowId, now);
+    const hadJob = this.jobs.runnerEnded(news.workflowId, now);
     if (runner !== undefined && runner.generation === facts.spec.generation) facts.health = afterEnd(facts.health, news, runner.startedAt, now, facts.spec);
     const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobSeen;
-    if (unaccounted && this.bounds.kind === 'elastic') facts.guards.push([news.workflowId, now]);
-    this.settle(now);
+    if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
   }
 
   /** Runners were put on their way: known before they are started, so that nothing is started twice. */
@@ -190,7 +192,6 @@ export class SetState {
     const { facts } = this;
     for (const workflowId of workflowIds) this.runners.remove(workflowId, now);
     facts.health = afterFailure(facts.health, why, now, now, facts.spec);
-    this.settle(now);
   }
 
   draining(workflowIds: readonly string[], gone: readonly string[], now: number): void {
@@ -199,7 +200,6 @@ export class SetState {
       if (runner !== undefined) this.runners.asked(runner, now);
     }
     for (const workflowId of gone) this.#vanished(workflowId, now);
-    this.settle(now);
   }
 
   /** @param gone - those of the runners that were missing in the list */
@@ -212,7 +212,6 @@ export class SetState {
     if (starting.some(({ state }) => state === 'idle' || state === 'busy')) this.facts.health = afterOnline(health);
     for (const workflowId of gone) this.#vanished(workflowId, now);
     this.facts.listedAt = now;
-    this.settle(now);
   }
 
   queueCheckBegins(now: number): void {
@@ -222,10 +221,9 @@ export class SetState {
   queueChecked(jobs: CiJobs, checkedAt: number, now: number): void {
     const { facts } = this;
     this.jobs.takeQueueCheck(jobs, checkedAt, now);
-    if (jobs.complete) facts.guards = facts.guards.filter(([, endedAt]) => endedAt > checkedAt);
+    if (jobs.complete) this.#unguard((endedAt) => endedAt <= checkedAt);
     facts.checkedAt = checkedAt;
     delete facts.queueCheckFailure;
-    this.settle(now);
   }
 
   queueNotChecked(why: string): void {
@@ -239,22 +237,21 @@ export class SetState {
     return spec.schedules[schedule.index ?? -1]?.bounds ?? spec.bounds;
   }
 
-  /** Notes what the demand is now. To be called after every change. */
+  /** Notes what the demand is now: once after all news of a moment, because it looks at every runner. */
   settle(now: number): void {
-    const { facts } = this;
+    const { facts, jobs } = this;
     facts.at = now;
-    facts.guards = facts.guards.filter(([, endedAt]) => endedAt + facts.spec.recreationGuardMs > now);
+    this.#unguard((endedAt) => endedAt + facts.spec.recreationGuardMs <= now);
     const busy = this.runners.all().filter(({ state }) => state === 'busy');
-    const assigned = this.jobs.assignedRunners();
     const checkedAt = facts.checkedAt ?? Number.POSITIVE_INFINITY;
     const desired =
       facts.ending !== undefined
         ? 0
         : desiredSize(this.bounds, {
             ...this.demand(),
-            finished: busy.filter(({ ephemeral, jobSeen, runnerName = '' }) => ephemeral && jobSeen && !assigned.has(runnerName)).length,
+            finished: busy.filter(({ ephemeral, jobSeen, runnerName = '' }) => ephemeral && jobSeen && !jobs.assignedTo(runnerName)).length,
             busyRunners: busy.length,
-            confirmedQueued: this.jobs.confirmedSince(checkedAt),
+            confirmedQueued: jobs.confirmedSince(checkedAt),
             busyBeforeCheck: busy.filter(({ busySince = checkedAt }) => busySince < checkedAt).length,
           });
     if (desired > facts.desired) facts.lastScaleUpAt = now;
@@ -263,38 +260,37 @@ export class SetState {
 
   /** Jobs that ask for a place of this set. */
   demand(): { queued: number; assigned: number } {
-    const { name } = this.facts.spec;
-    return this.jobs.count((runnerName) => {
-      const workflowId = workflowIdOfRunner(name, runnerName);
-      return workflowId === undefined || this.runners.get(workflowId)?.state === 'draining';
-    });
+    return this.jobs.count((workflowId) => this.runners.get(workflowId)?.state === 'draining');
   }
 
   isHeld({ workflowId, runnerName }: { workflowId: string; runnerName?: string }): boolean {
-    return this.facts.holds.some((held) => held === workflowId || held === runnerName);
+    return this.holds.has(workflowId) || (runnerName !== undefined && this.holds.has(runnerName));
   }
 
   /** Places that stay empty: no more than there are jobs that the missing events may be about. */
   guardedPlaces(): number {
-    const { guards } = this.facts;
-    if (guards.length === 0) return 0;
-    const lastEnd = Math.max(...guards.map(([, endedAt]) => endedAt));
-    return Math.max(0, Math.min(guards.length, this.demand().queued - this.jobs.confirmedSince(lastEnd)));
-  }
-
-  #releaseJobsOf(workflowId: string, now: number): boolean {
-    const { name } = this.facts.spec;
-    return this.jobs.runnerEnded((runnerName) => workflowIdOfRunner(name, runnerName) === workflowId, now);
+    if (this.guards.size === 0) return 0;
+    return Math.max(0, Math.min(this.guards.size, this.jobs.queued - this.jobs.confirmedSince(Math.max(...this.guards.values()))));
   }
 
   /** Gone without a word: nobody knows what became of it. */
   #vanished(workflowId: string, now: number): void {
     this.#letGo(workflowId, this.runners.remove(workflowId, now)?.runnerName);
-    this.#releaseJobsOf(workflowId, now);
+    this.jobs.runnerEnded(workflowId, now);
   }
 
   /** A hold ends with its runner. */
   #letGo(workflowId: string, runnerName: string | undefined): void {
-    this.facts.holds = this.facts.holds.filter((held) => held !== workflowId && held !== runnerName);
+    this.holds.delete(workflowId);
+    if (runnerName !== undefined) this.holds.delete(runnerName);
+  }
+
+  #holdOnly(held: readonly string[]): void {
+    this.holds.clear();
+    for (const nameOrId of held) this.holds.add(nameOrId);
+  }
+
+  #unguard(isOver: (endedAt: number) => boolean): void {
+    for (const [workflowId, endedAt] of this.guards) if (isOver(endedAt)) this.guards.delete(workflowId);
   }
 }

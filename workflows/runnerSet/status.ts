@@ -15,7 +15,7 @@ const MAX_ROWS = 50;
 
 export function setStatus(state: SetState, now: number): RunnerSetStatus {
   const { facts, jobs } = state;
-  const { spec, holds } = facts;
+  const { spec } = facts;
   const plan = planNow(state, now);
   const paused = whyNoneStarted(state, plan);
   const waitsFor = whatItWaitsFor(state, plan, now);
@@ -29,7 +29,7 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
     ...defined({ paused, waitsFor: waitsFor === '' ? undefined : waitsFor, ending: facts.ending, scopeKind: spec.scope?.kind }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',
-    holds: [...holds],
+    holds: [...state.holds],
   };
 }
 
@@ -51,7 +51,7 @@ function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
   const old = state.runners.all().filter(({ generation }) => generation !== spec.generation).length;
   const unheeding = state.runners.all().filter(({ asked }) => asked !== undefined && asked.times > 1).length;
   const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
-  const guardUntil = Math.max(0, ...facts.guards.map(([, endedAt]) => endedAt + spec.recreationGuardMs));
+  const guardUntil = Math.max(0, ...state.guards.values()) + spec.recreationGuardMs;
   return [
     ...(facts.ending === undefined ? [] : [`its runners to leave, then it ends: ${facts.ending}`]),
     ...(facts.ending === undefined && old > 0 ? [`rollout: ${old} runners of an earlier template are left`] : []),

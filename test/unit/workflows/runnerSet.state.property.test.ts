@@ -84,7 +84,7 @@ function touch(model: SetModel, step: Touch): void {
 /** The commands stop; the world goes on: events arrive, runners come up, take what is queued, and finish it. */
 function quieten(model: SetModel): void {
   model.state.resume();
-  for (const held of model.state.facts.holds) model.state.hold(held, true);
+  for (const held of model.state.holds) model.state.hold(held, true);
   for (let round = 0; round < 60; round++) {
     for (const event of model.mail.splice(0)) model.deliver(event);
     for (const runner of model.runners.values()) model.comeUp(runner);

@@ -25,6 +25,7 @@ function busySet(ephemeral: boolean): SetState {
   state.starting([{ workflowId }], NOW);
   state.online({ workflowId, runnerName }, NOW);
   state.jobEvents([event('in_progress', 1, runnerName), event('queued', 2)], NOW);
+  state.settle(NOW);
   return state;
 }
 
@@ -32,14 +33,17 @@ test('a job does not wait for an ephemeral runner that has had its job to be gon
   const state = busySet(true);
   expect(state.facts.desired).toBe(2);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
+  state.settle(NOW);
   expect({ desired: state.facts.desired, runners: state.runners.all().map((runner) => runner.state) }).toEqual({ desired: 2, runners: ['busy'] });
   state.ended({ workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true }, NOW);
+  state.settle(NOW);
   expect({ desired: state.facts.desired, runners: state.runners.all() }).toEqual({ desired: 1, runners: [] });
 });
 
 test('a static one takes it', () => {
   const state = busySet(false);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
+  state.settle(NOW);
   expect({ desired: state.facts.desired, runners: state.runners.all().map((runner) => runner.state) }).toEqual({ desired: 1, runners: ['idle'] });
 });
 
@@ -71,8 +75,10 @@ describe('a delivery that is sent again', () => {
     const state = busySet(false);
     state.jobEvents([...all, event('completed', 2, runnerName)], NOW);
     state.listed([{ workflowId, runnerName, phase: 'Idle', startedAt: NOW }], [], NOW + later);
+    state.settle(NOW + later);
     const before = JSON.parse(JSON.stringify(state.carry())) as CarriedSet;
     for (const one of all) state.jobEvents([one], NOW + later);
+    state.settle(NOW + later);
     expect(state.carry()).toEqual(before);
     expect(state.runners.all()).toMatchObject([{ state: 'idle' }]);
   });
