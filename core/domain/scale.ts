@@ -26,6 +26,11 @@ export function leastAndMost(bounds: ScaleBounds): { min: number; max: number } 
   return bounds.kind === 'fixed' ? { min: bounds.replicas, max: bounds.replicas } : { min: bounds.minIdle, max: bounds.max };
 }
 
+/** Runners that there may be at a time, those that leave included. A fixed number is one of runners that serve: who leaves has a successor at once. */
+export function mostPods(bounds: ScaleBounds): number {
+  return bounds.kind === 'fixed' ? Number.POSITIVE_INFINITY : bounds.max;
+}
+
 /**
  * Idle runners kept ready, and one for each job that is queued or assigned, up to the bound. Runners that are about to end take no place
  * from these. Runners that are busy with jobs of which no event has told count as well, so that the ones kept ready are idle ones.

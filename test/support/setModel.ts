@@ -49,6 +49,8 @@ export class SetModel {
   state: SetState;
   readonly runners = new Map<string, ModelRunner>();
   readonly drains: ModelDrain[] = [];
+  /** Starts after which more runners were there than the set may have, in words. */
+  readonly overfull: string[] = [];
   readonly queue: number[] = [];
   /** Events that the CI server has sent and that have not arrived. */
   readonly mail: JobEvent[] = [];
@@ -172,7 +174,7 @@ export class SetModel {
   }
 
   #start(count: number): void {
-    const { name, generation, ephemeral } = this.state.facts.spec;
+    const { name, generation, ephemeral, maxSurge } = this.state.facts.spec;
     const started = Array.from({ length: count }, () => ({ workflowId: runnerWorkflowId(name, freshSuffix(this.#random)) }));
     this.state.starting(started, this.now);
     for (const { workflowId } of started) {
@@ -182,6 +184,9 @@ export class SetModel {
       }
       this.runners.set(workflowId, { workflowId, name: `${workflowId.slice('runner-'.length)}-0a1b2c3d4e`, generation, ephemeral, startedAt: this.now, phase: 'Provisioning', ranJob: false });
     }
+    const { max = Number.POSITIVE_INFINITY } = this.input;
+    const old = [...this.runners.values()].filter((runner) => runner.generation !== generation).length;
+    if (this.runners.size > max + Math.min(maxSurge, old)) this.overfull.push(`${this.runners.size} of ${max}, ${old} of an earlier template`);
   }
 
   #drain(drains: readonly { workflowId: string; why: string }[]): void {
