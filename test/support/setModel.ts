@@ -103,7 +103,7 @@ export class SetModel {
     const { replicas, minIdle, max, ...rest } = { ...this.input, ...change };
     const scale = change.max !== undefined || (replicas === undefined) ? { minIdle: minIdle ?? 0, max: max ?? 0 } : { replicas };
     this.input = { ...rest, ...scale };
-    this.state.declare(setSpec(this.input), this.input, {});
+    this.state.declare(setSpec(this.input), this.input, {}, this.now, this.now);
   }
 
   queueJob(): void {
@@ -170,7 +170,7 @@ export class SetModel {
 
   #list(): void {
     const listed = [...this.runners.values()].map(({ workflowId, name: runnerName, phase, startedAt, generation, ephemeral }) => ({ workflowId, runnerName, phase, startedAt, generation, ephemeral }));
-    this.state.listed(listed, this.state.runners.missing(listed, this.now), this.now);
+    this.state.listed(listed, this.state.missing(listed, this.now), this.now);
   }
 
   #start(count: number): void {

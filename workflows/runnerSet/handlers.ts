@@ -15,7 +15,7 @@ export function listen(set: RunningSet): void {
     await set.changing(async () => await inTurn(async () => {
       await set.begun();
       const { spec, declaration, schedule, at } = await admitted(toNext(set.state.facts.declaration));
-      return set.change((state) => state.declare(spec, declaration, schedule), at);
+      return set.change((state, now) => state.declare(spec, declaration, schedule, at, now), at);
     }));
 
   setHandler(demandSignal, ({ events }) => set.receive((state, now) => state.jobEvents(events, now), events.length), { description: 'Events of jobs that this set serves' });

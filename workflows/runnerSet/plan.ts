@@ -58,7 +58,7 @@ export function planNow(state: SetState, now: number): PlanNow {
 /** The next step. The same as long as nothing changes and no time named in it has come. */
 export function decideSet(state: SetState, now: number): SetDecision {
   const { facts, runners } = state;
-  const { spec, listedAt, schedule, ending } = facts;
+  const { spec, listedAt, rescheduleAt = Number.POSITIVE_INFINITY, ending } = facts;
   const plan = planNow(state, now);
   const byGuard = plan.withheld > 0 && plan.guarded > 0;
   const relistAt = listedAt === undefined ? now : listedAt + spec.relistMs;
@@ -68,14 +68,14 @@ export function decideSet(state: SetState, now: number): SetDecision {
   const wakes = [
     relistAt,
     checkAt,
-    schedule.until ?? Number.POSITIVE_INFINITY,
+    rescheduleAt,
     ...runners.all().flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
     ...(byGuard ? Array.from(state.guards.values(), (endedAt) => endedAt + spec.recreationGuardMs) : []),
   ];
   return {
-    evaluateSchedule: schedule.until !== undefined && schedule.until <= now,
+    evaluateSchedule: rescheduleAt <= now,
     list,
     checkQueue: checkAt <= now,
     // Nothing is started before it is known what runs already.

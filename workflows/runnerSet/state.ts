@@ -1,49 +1,18 @@
 /** All that a set knows, what each piece of news changes in it, and what follows from it. No Temporal here: it is tested as it is. */
 import { defined } from '../../core/defined.ts';
 import type { JobEvent, RunnerEndedNews, RunnerNews, RunnerSetInput } from '../../core/contract/index.ts';
-import { HEALTHY, afterEnd, afterFailure, afterOnline, type SetHealth } from './breaker.ts';
+import { HEALTHY, afterEnd, afterFailure, afterOnline } from './breaker.ts';
+import type { CarriedSet, SetFacts } from './carried.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
-import { SetJobs, type CarriedJobs } from './jobs.ts';
+import { SetJobs } from './jobs.ts';
 import { suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
-import { SetRunners, type CarriedRunners } from './runners.ts';
+import { SetRunners } from './runners.ts';
 import { desiredSize, type ScaleBounds } from '../../core/domain/scale.ts';
 import type { CiJobs } from '../../core/domain/ciServer.ts';
 import type { ListedRunner, ScheduleNow } from '../../core/calls/index.ts';
 
-/** What {@link SetState} keeps besides runners and jobs; plain data, all of it carried over. */
-export interface SetFacts {
-  spec: SetSpec;
-  /** What the set was last told to be. Holds and pauses are an operator's as well, and stand below. */
-  declaration: Omit<RunnerSetInput, 'holds' | 'paused'>;
-  /** The time of the last change (ms since the epoch). */
-  at: number;
-  schedule: ScheduleNow;
-  health: SetHealth;
-  /** An operator's reason to start no runner. */
-  pausedBy?: string;
-  /** The set ends when its runners have. */
-  ending?: string;
-  /** By plain cancellation. */
-  cancelled?: true;
-  desired: number;
-  /** When `desired` last rose (ms since the epoch). */
-  lastScaleUpAt: number;
-  /** When the runners were last read from visibility. */
-  listedAt?: number;
-  /** When the last look at the jobs of the CI server began, and the last that had an answer. */
-  queueCheckAskedAt?: number;
-  checkedAt?: number;
-  /** Why the last look had no answer; `unsupported`: the CI server has no such look. */
-  queueCheckFailure?: string;
-}
-
-export interface CarriedSet {
-  readonly facts: SetFacts;
-  readonly holds: readonly string[];
-  readonly guards: readonly (readonly [string, number])[];
-  readonly jobs: CarriedJobs;
-  readonly runners: CarriedRunners;
-}
+/** So long a clock's next answer may be the same: it is not asked more often. */
+const SOON_MS = 1_000;
 
 export class SetState {
   readonly facts: SetFacts;
@@ -65,7 +34,7 @@ export class SetState {
 
   static begin(spec: SetSpec, declaration: RunnerSetInput, schedule: ScheduleNow, now: number): SetState {
     const state = new SetState({ spec, declaration, at: now, schedule, health: HEALTHY, desired: 0, lastScaleUpAt: now });
-    state.declare(spec, declaration, schedule);
+    state.declare(spec, declaration, schedule, now, now);
     state.settle(now);
     return state;
   }
@@ -84,10 +53,11 @@ export class SetState {
   // -------------------------------------------------------------------------- news: each costs the same, however many runners and jobs there are
 
   /** Another declaration. A template that differs starts with a clean slate; holds and pauses that it does not mention stay as they are. */
-  declare(spec: SetSpec, { holds, paused, ...declaration }: RunnerSetInput, schedule: ScheduleNow): void {
+  declare(spec: SetSpec, { holds, paused, ...declaration }: RunnerSetInput, schedule: ScheduleNow, askedAt: number, now: number): void {
     const { facts } = this;
     if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
-    Object.assign(facts, { spec, declaration, schedule });
+    Object.assign(facts, { spec, declaration });
+    this.reschedule(schedule, askedAt, now);
     delete facts.queueCheckAskedAt;
     if (holds !== undefined) this.#holdOnly(holds);
     if (paused === true) facts.pausedBy ??= '';
@@ -104,8 +74,16 @@ export class SetState {
     };
   }
 
-  reschedule(schedule: ScheduleNow): void {
-    this.facts.schedule = schedule;
+  /**
+   * Which schedule holds, by the clock of the worker that was asked. From that clock only the distance is taken, because it need not be this set's; and
+   * it is asked again after a while in any case, because it may have been wrong.
+   * @param askedAt - what that clock showed (ms since the epoch)
+   */
+  reschedule(schedule: ScheduleNow, askedAt: number, now: number): void {
+    const { facts } = this;
+    facts.schedule = schedule;
+    if (schedule.until === undefined) delete facts.rescheduleAt;
+    else facts.rescheduleAt = now + Math.min(Math.max(schedule.until - askedAt, SOON_MS), facts.spec.relistMs);
   }
 
   pause(reason: string): void {
@@ -200,6 +178,11 @@ export class SetState {
       if (runner !== undefined) this.runners.asked(runner, now);
     }
     for (const workflowId of gone) this.#vanished(workflowId, now);
+  }
+
+  /** Those that a list of this time should have, and has not. A clock that was ahead has brought the set's own time, at which it starts its runners, ahead of others. */
+  missing(listed: readonly ListedRunner[], at: number): string[] {
+    return this.runners.missing(listed, Math.max(at, this.facts.at));
   }
 
   /** @param gone - those of the runners that were missing in the list */

@@ -3,7 +3,8 @@ import type { ListedRunner } from '../../../core/calls/index.ts';
 import type { JobEvent, RunnerPhase } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
-import { SetState, type CarriedSet } from '../../../workflows/runnerSet/state.ts';
+import type { CarriedSet } from '../../../workflows/runnerSet/carried.ts';
+import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
 
@@ -148,11 +149,17 @@ describe('what a list says of a runner is its own word', () => {
   test('that it is not there proves nothing, until Temporal itself says that it is gone', () => {
     const state = busySet(true);
     const later = NOW + 3_600_000;
-    expect(state.runners.missing([], later)).toEqual([workflowId]);
+    expect(state.missing([], later)).toEqual([workflowId]);
     state.listed([], [], later);
     expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
     state.listed([], [workflowId], later);
     expect(known(state)).toEqual([]);
+  });
+
+  test('that it is missing is seen by the set’s own time, where a clock that was ahead has brought that ahead of the list’s', () => {
+    const state = busySet(true);
+    state.settle(NOW + 5_001);
+    expect(state.missing([], NOW - 3_600_000)).toEqual([workflowId]);
   });
 
   test('what was asked of it is carried over', () => {
