@@ -5,6 +5,7 @@ import { formatDuration } from '../../core/domain/duration.ts';
 import { continueWhenLong, mayContinueAsNew } from './continue.ts';
 import type { RunnerLife } from './life.ts';
 import { lookAtPod } from './podWaits.ts';
+import { tellSetBusy } from './tellSet.ts';
 
 /** Serves until the runner has ended or somebody wants it gone. It continues as new in between, when the server suggests it. */
 export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
@@ -13,6 +14,7 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
   while (!over()) {
     const busy = runner.busySince !== undefined;
     life.enter(busy ? 'Busy' : 'Idle');
+    if (busy) void tellSetBusy(life);
     const deadline = runner.jobDeadline;
     const timeoutMs = busy ? (deadline ?? Number.NaN) - Date.now() : spec.timeouts.idleMs;
     life.waitFor(busy ? 'its job to end' : 'a job', timeoutMs === undefined ? undefined : Date.now() + timeoutMs);

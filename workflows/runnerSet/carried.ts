@@ -28,6 +28,8 @@ export interface SetFacts {
   lastScaleUpAt: number;
   /** When the runners were last read from visibility. */
   listedAt?: number;
+  /** When the last job event happened, by the CI server's clock (ms since the epoch). */
+  jobHeardAt?: number;
   /** When the last look at the jobs of the CI server began, and the last that had an answer. */
   queueCheckAskedAt?: number;
   checkedAt?: number;

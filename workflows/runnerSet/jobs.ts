@@ -33,7 +33,7 @@ const MINUTE_MS = 60_000;
 /** A CI server's list may not know yet what its webhook has told already. */
 const LIST_LAG_MS = 10_000;
 /** So long after a job's event its runner is listed as busy: its pod tells within seconds, and visibility may be some more behind. */
-const BUSY_LAG_MS = 30_000;
+export const BUSY_LAG_MS = 30_000;
 
 export class SetJobs {
   readonly #live = new Map<string, JobRecord>();

@@ -1,6 +1,6 @@
 /** What a set does next, from all that it knows: when to look where, which runners to start, and which to drain. Pure. */
 import type { SetRunnerStatus } from '../../core/contract/index.ts';
-import { mostPods } from '../../core/domain/scale.ts';
+import { keepsReady, mostPods } from '../../core/domain/scale.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
 import type { SetState } from './state.ts';
 
@@ -29,6 +29,8 @@ export interface PlanNow extends SetPlan {
 
 /** A runner is drained on fresh knowledge only. */
 const FRESH_MS = 2_000;
+/** Whoever has heard of no job for so long has no webhook. */
+const WEBHOOK_SILENT_MS = 24 * 3_600_000;
 
 /** The plan, with the reasons for what it does not do. */
 export function planNow(state: SetState, now: number): PlanNow {
@@ -97,6 +99,13 @@ function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): 
   if (never) return Number.POSITIVE_INFINITY;
   if (queueCheckAskedAt === undefined) return 0;
   return queueCheckAskedAt + (byGuard ? Math.min(spec.guardLookMs, spec.queueCheckMs) : spec.queueCheckMs);
+}
+
+/** Do runners that are started now have to tell when their jobs start? Not where events do; one that is not ephemeral would have to tell the end, too. */
+export function needsBusyNews({ facts, bounds }: SetState, now: number): boolean {
+  const { spec, jobHeardAt } = facts;
+  const told = jobHeardAt !== undefined && now - jobHeardAt < WEBHOOK_SILENT_MS;
+  return !told && spec.ephemeral && spec.scope !== undefined && !spec.slots && keepsReady(bounds);
 }
 
 /** The CI server has no list of its jobs: it is not asked again. */

@@ -2,7 +2,7 @@ import { defined } from '../../core/defined.ts';
 import { ApplicationFailure, CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { QUEUE_CHECK_UNSUPPORTED, decideSet, type SetDecision } from './plan.ts';
+import { QUEUE_CHECK_UNSUPPORTED, decideSet, needsBusyNews, type SetDecision } from './plan.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carried.ts';
 import type { SetState } from './state.ts';
@@ -249,7 +249,7 @@ export class RunningSet {
     });
     // Before they are started: an end that is told at once must find them.
     this.state.starting(runners, this.#now);
-    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, runners });
+    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), runners });
     if (refused.length > 0) this.#inbox.push((state, now) => state.notStarted(refused, why, now));
     return { at };
   }

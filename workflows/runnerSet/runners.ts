@@ -3,6 +3,7 @@ import { defined } from '../../core/defined.ts';
 import type { RunnerPhase, SetRunnerStatus } from '../../core/contract/index.ts';
 import { runnerWorkflowId, suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
 import type { ListedRunner } from '../../core/calls/index.ts';
+import { BUSY_LAG_MS } from './jobs.ts';
 
 export interface SetRunner {
   readonly workflowId: string;
@@ -152,7 +153,7 @@ export class SetRunners {
       const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
       // In the place of a runner that it lost, a life goes on with another, which has had no job yet.
       if (one.runnerName !== undefined && one.runnerName !== known.runnerName) Object.assign(known, { runnerName: one.runnerName, jobSeen: false });
-      const state = stateOf(one.phase, known, hasJob);
+      const state = stateOf(one.phase, known, hasJob, now);
       if (state === 'draining') delete known.asked;
       if (known.asked === undefined) this.enter(known, state, now);
     }
@@ -165,12 +166,13 @@ export class SetRunners {
   }
 }
 
-function stateOf(phase: RunnerPhase, { runnerName, state, ephemeral, jobSeen }: SetRunner, hasJob: (runnerName: string) => boolean): SetRunner['state'] {
+function stateOf(phase: RunnerPhase, { runnerName, state, ephemeral, jobSeen, busySince }: SetRunner, hasJob: (runnerName: string) => boolean, now: number): SetRunner['state'] {
   if (LEAVING.has(phase)) return 'draining';
   if (phase === 'Busy' || (runnerName !== undefined && hasJob(runnerName))) return 'busy';
   // An ephemeral runner that has had its job waits for no other.
   if (ephemeral && jobSeen) return 'busy';
-  if (phase === 'Idle') return 'idle';
+  // Its own word that its job has started is ahead of visibility.
+  if (phase === 'Idle') return ephemeral && busySince !== undefined && now - busySince < BUSY_LAG_MS ? 'busy' : 'idle';
   // One that was leaving is none that is lost: its life goes on with another runner.
   if (state === 'draining') return 'starting';
   // Its own signal that it is online is ahead of visibility.

@@ -6,7 +6,7 @@ import type { CarriedSet, SetFacts } from './carried.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
 import { suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
-import { SetRunners } from './runners.ts';
+import { SetRunners, type SetRunner } from './runners.ts';
 import { desiredSize, type ScaleBounds } from '../../core/domain/scale.ts';
 import type { CiJobs } from '../../core/domain/ciServer.ts';
 import type { ListedRunner, ScheduleNow } from '../../core/calls/index.ts';
@@ -119,15 +119,18 @@ export class SetState {
   }
 
   #jobEvent(event: JobEvent, now: number): void {
+    const { facts } = this;
     const job = this.jobs.take(event, now);
+    // By its own time, which does not change when its delivery is sent again.
+    facts.jobHeardAt = Math.max(facts.jobHeardAt ?? 0, event.at);
     const name = event.runnerName;
-    const workflowId = name === undefined ? undefined : workflowIdOfRunner(this.facts.spec.name, name);
+    const workflowId = name === undefined ? undefined : workflowIdOfRunner(facts.spec.name, name);
     if (name === undefined || workflowId === undefined) return;
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
       // It has ended: its place is accounted for, and its job is over. Before the first list nobody knows.
       this.guards.delete(workflowId);
-      if (this.facts.listedAt !== undefined && job?.state === 'assigned') this.jobs.runnerEnded(workflowId, now);
+      if (facts.listedAt !== undefined && job?.state === 'assigned') this.jobs.runnerEnded(workflowId, now);
       return;
     }
     Object.assign(runner, { runnerName: name, jobSeen: true });
@@ -136,16 +139,28 @@ export class SetState {
     else if (event.action === 'completed' && runner.state === 'busy') this.runners.enter(runner, 'idle', now);
   }
 
-  online({ workflowId, runnerName }: RunnerNews, now: number): void {
+  online(news: RunnerNews, now: number): void {
+    const runner = this.#up(news);
+    if (runner?.state === 'starting') this.runners.enter(runner, this.jobs.assignedTo(news.runnerName) ? 'busy' : 'idle', now);
+  }
+
+  /** Its job has started: by its own word, which may come before that it is online, and before the job's event. */
+  busy(news: RunnerNews, now: number): void {
+    const runner = this.#up(news);
+    if (runner?.state === 'starting' || runner?.state === 'idle') this.runners.enter(runner, 'busy', now);
+  }
+
+  #up({ workflowId, runnerName }: RunnerNews): SetRunner | undefined {
+    const { facts } = this;
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
       // One that this set has not started, or has lost sight of: the list will tell.
-      if (suffixOf(this.facts.spec.name, workflowId) !== undefined && !this.runners.hasEnded(workflowId)) delete this.facts.listedAt;
-      return;
+      if (suffixOf(facts.spec.name, workflowId) !== undefined && !this.runners.hasEnded(workflowId)) delete facts.listedAt;
+      return undefined;
     }
     runner.runnerName = runnerName;
-    if (runner.state === 'starting') this.runners.enter(runner, this.jobs.assignedTo(runnerName) ? 'busy' : 'idle', now);
-    if (runner.generation === this.facts.spec.generation) this.facts.health = afterOnline(this.facts.health);
+    if (runner.generation === facts.spec.generation) facts.health = afterOnline(facts.health);
+    return runner;
   }
 
   ended(news: RunnerEndedNews, now: number): void {

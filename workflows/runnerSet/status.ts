@@ -24,6 +24,7 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
     generation: spec.generation,
     desired: facts.desired,
     ...leastAndMost(state.bounds),
+    ...defined({ replicas: state.bounds.kind === 'fixed' ? state.bounds.replicas : undefined, warm: state.bounds.warm || undefined }),
     runners: state.runners.all().map((runner) => runnerStatus(runner, state.isHeld(runner))),
     jobs: { ...state.demand(), startedTotal: jobs.startedTotal, completedTotal: jobs.completedTotal },
     ...defined({ paused, waitsFor: waitsFor === '' ? undefined : waitsFor, ending: facts.ending, scopeKind: spec.scope?.kind }),

@@ -1,6 +1,7 @@
 /** A set whose workers' clocks are wrong, are set, and differ: it asks which schedule holds neither for ever nor too late. */
 import { expect, test } from '@jest/globals';
 import { scheduleNow } from '../../../activities/sets/schedules.ts';
+import { toBounds } from '../../../core/domain/scale.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setSpec } from '../../support/setModel.ts';
@@ -11,7 +12,7 @@ const BEGIN = Date.UTC(2026, 2, 1);
 const RELIST = 5 * MINUTE;
 /** Ten minutes in each hour. */
 const SCHEDULED = { cron: '30 * * * *', duration: '10m', replicas: 0 };
-const spec = { ...setSpec({ replicas: 0 }), ...{ schedules: [{ cron: SCHEDULED.cron, timeZone: 'UTC', durationMs: 10 * MINUTE, bounds: { kind: 'fixed' as const, replicas: 0 } }] } };
+const spec = { ...setSpec({ replicas: 0 }), schedules: [{ cron: SCHEDULED.cron, timeZone: 'UTC', durationMs: 10 * MINUTE, bounds: toBounds({ replicas: 0 }) }] };
 
 interface Course {
   /** Questions which schedule holds. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { HEALTHY, afterEnd, afterOnline, startAllowance, type SetHealth } from '../../../workflows/runnerSet/breaker.ts';
 import { planSet, type PlanFacts, type PlannedRunner } from '../../../workflows/runnerSet/plan.ts';
 import { freshSuffix, suffixOf, workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
-import { desiredSize, leastAndMost, toBounds } from '../../../core/domain/scale.ts';
+import { desiredSize, keepsReady, leastAndMost, mostPods, toBounds } from '../../../core/domain/scale.ts';
 
 /** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of. */
 function runners(...shorthand: string[]): PlannedRunner[] {
@@ -83,8 +83,34 @@ describe('the size that is wanted', () => {
     expect(desiredSize(toBounds(scale), asking)).toBe(wanted);
   });
 
+  test.each([
+    ['nobody is busy: nothing', { replicas: 4 }, 2, quiet, 4],
+    ['a successor for each busy one', { replicas: 4 }, 2, { ...quiet, busyRunners: 1, assigned: 1 }, 5],
+    ['so many at the most', { replicas: 4 }, 2, { ...quiet, busyRunners: 4 }, 6],
+    ['with a most: none without a job', { max: 10 }, 2, quiet, 0],
+    ['on top of the jobs', { max: 10 }, 2, { ...quiet, busyRunners: 3, assigned: 3, queued: 2 }, 7],
+    ['never beyond the most', { max: 4 }, 2, { ...quiet, busyRunners: 3, assigned: 3 }, 4],
+    ['idle ones that are kept anyway are enough', { minIdle: 2, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 5],
+    ['and more of them more than enough', { minIdle: 5, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 8],
+    ['fewer are made up to it', { minIdle: 1, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 5],
+  ])('started ahead: %s', (_what, scale, warm, asking, wanted) => {
+    expect(desiredSize(toBounds(scale, warm), asking)).toBe(wanted);
+  });
+
+  test.each([
+    [{ replicas: 3 }, 0, false],
+    [{ replicas: 3 }, 1, true],
+    [{ max: 3 }, 0, false],
+    [{ max: 3 }, 1, true],
+    [{ minIdle: 1, max: 3 }, 0, true],
+  ])('%j with %d ahead: runners are kept ready: %s', (scale, warm, ready) => {
+    expect(keepsReady(toBounds(scale, warm))).toBe(ready);
+  });
+
   test('its bounds', () => {
-    expect([leastAndMost(toBounds({ replicas: 3 })), leastAndMost(toBounds({ minIdle: 1, max: 9 }))]).toEqual([{ min: 3, max: 3 }, { min: 1, max: 9 }]);
+    const [fixed, ahead, elastic] = [toBounds({ replicas: 3 }), toBounds({ replicas: 3 }, 2), toBounds({ minIdle: 1, max: 9 }, 2)];
+    expect([fixed, ahead, elastic].map(leastAndMost)).toEqual([{ min: 3, max: 3 }, { min: 3, max: 5 }, { min: 1, max: 9 }]);
+    expect([fixed, ahead, elastic].map(mostPods)).toEqual([Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 9]);
   });
 });
 

@@ -27,7 +27,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 
 /** Which words between the set and its runners are lost, of each kind by their indexes. */
 const some = fc.uniqueArray(fc.nat(20), { maxLength: 4 });
-const losses = fc.record({ start: some, drain: some, online: some, ended: some });
+const losses = fc.record({ start: some, drain: some, online: some, busy: some, ended: some });
 
 /** Everything that the test may do to the world; the set reacts in {@link SetModel.step}. */
 function apply(model: SetModel, step: Command, fixed: boolean, history: { total: number }): void {
@@ -96,8 +96,10 @@ function quieten(model: SetModel): void {
 }
 
 describe('a set under a random life', () => {
-  for (const { title, fixed, ephemeral } of [
+  for (const { title, fixed, ephemeral, warm = 0 } of [
     { title: 'ephemeral runners that follow demand', fixed: false, ephemeral: true },
+    { title: 'ephemeral runners that follow demand, replaced ahead', fixed: false, ephemeral: true, warm: 2 },
+    { title: 'a fixed number of ephemeral runners, replaced ahead', fixed: true, ephemeral: true, warm: 2 },
     { title: 'static runners that follow demand', fixed: false, ephemeral: false },
     { title: 'a fixed number of ephemeral runners', fixed: true, ephemeral: true },
     { title: 'a fixed number of static runners', fixed: true, ephemeral: false },
@@ -106,13 +108,13 @@ describe('a set under a random life', () => {
       fc.assert(
         fc.property(fc.array(command, { minLength: 5, maxLength: 60 }), fc.boolean(), losses, (commands, renews, lost) => {
           const scale = fixed ? { replicas: 3 } : { minIdle: 1, max: 6 };
-          const model = new SetModel({ name: 'linux', template: { organization: 'acme', ephemeral }, ...scale }, (word, index) => lost[word].includes(index));
+          const model = new SetModel({ name: 'linux', template: { organization: 'acme', ephemeral }, warm, ...scale }, (word, index) => lost[word].includes(index));
           model.renews = renews;
           const history = { total: 0 };
           for (const step of commands) {
             apply(model, step, fixed, history);
             model.step();
-            const { max = model.input.replicas ?? 0 } = model.input;
+            const { max = (model.input.replicas ?? 0) + warm } = model.input;
             expect(model.state.facts.desired).toBeLessThanOrEqual(max);
             expect(model.overfull).toEqual([]);
           }
