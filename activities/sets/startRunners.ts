@@ -27,8 +27,8 @@ export async function startRunners(input: StartRunnersInput): Promise<Timed & { 
 }
 
 /** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
-async function start({ set, generation, ephemeral, template }: StartRunnersInput, { workflowId, slot }: StartRunnersInput['runners'][number]): Promise<string | undefined> {
-  const memo: SetRunnerMemo = { generation, ephemeral, ...defined({ slot }) };
+async function start({ set, generation, ephemeral, template, tellsBusy }: StartRunnersInput, { workflowId, slot }: StartRunnersInput['runners'][number]): Promise<string | undefined> {
+  const memo: SetRunnerMemo = { generation, ephemeral, ...defined({ slot, tellsBusy: tellsBusy ? (true as const) : undefined }) };
   try {
     await getClient().workflow.start(RUNNER_WORKFLOW, {
       workflowId,

@@ -42,6 +42,8 @@ export interface StartRunnersInput {
   readonly generation: string;
   readonly ephemeral: boolean;
   readonly template: RunnerSetInput['template'];
+  /** They tell the set when their jobs start. */
+  readonly tellsBusy: boolean;
   readonly runners: readonly { readonly workflowId: string; readonly slot?: number }[];
 }
 

@@ -56,8 +56,14 @@ export interface RunnerSetStatus {
   /** Hash of the template of now. */
   generation: string;
   desired: number;
+  /** Idle runners kept ready, or the fixed number. */
   min: number;
+  /** Runners at the most; of a fixed number with those that are started ahead. */
   max: number;
+  /** The fixed number; absent: the set follows demand. */
+  replicas?: number;
+  /** Successors that are started ahead, at the most. Absent: none. */
+  warm?: number;
   runners: SetRunnerStatus[];
   jobs: { queued: number; assigned: number; startedTotal: number; completedTotal: number };
   /** Why no runner is started now, if so: `paused`, `never_registered ×2`, `runner_deprecated`, a failed create, … */
@@ -92,12 +98,16 @@ export interface SetRunnerMemo {
   generation: string;
   ephemeral: boolean;
   slot?: number;
+  /** It tells the set when its job starts. */
+  tellsBusy?: true;
 }
 export const SET_RUNNER_MEMO = 'ofSet';
 
 /** Events of jobs whose labels this set covers; each may come late, twice and out of order. */
 export const demandSignal = defineSignal<[{ events: JobEvent[] }]>('demand');
 export const runnerOnlineSignal = defineSignal<[RunnerNews]>('runnerOnline');
+/** Of an ephemeral runner whose memo asks for it: its job has started. */
+export const runnerBusySignal = defineSignal<[RunnerNews]>('runnerBusy');
 export const runnerEndedSignal = defineSignal<[RunnerEndedNews]>('runnerEnded');
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
 /** What the set was last told to be, with every update since. */

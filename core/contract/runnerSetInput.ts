@@ -51,6 +51,11 @@ export interface RunnerSetInput extends SetScale, Durations<typeof SET_DELAYS> {
   name: string;
   /** What each runner is started with. `name` and `set` are the set's to give. */
   template: Omit<RunnerInput, 'name' | 'set'>;
+  /**
+   * Replace-ahead: a busy runner's successor is started when its job starts, and not when it ends; so many at a time. They come on top of `replicas`; with
+   * `minIdle` and `max` they count as idle ones that are kept, and `max` holds. For ephemeral runners without volumes of slots. @default 0
+   */
+  warm?: number;
   schedules?: SetSchedule[];
   rollout?: {
     /** Runners of a new template beyond the number wanted, while the old ones leave. @default 1 */

@@ -1,8 +1,8 @@
 /** How many runners a set wants. Pure. */
 import type { SetScale } from '../contract/index.ts';
 
-/** A validated {@link SetScale}. */
-export type ScaleBounds = { readonly kind: 'fixed'; readonly replicas: number } | { readonly kind: 'elastic'; readonly minIdle: number; readonly max: number };
+/** A validated {@link SetScale}; `warm`: successors of busy runners that are started ahead, at the most. */
+export type ScaleBounds = { readonly warm: number } & ({ readonly kind: 'fixed'; readonly replicas: number } | { readonly kind: 'elastic'; readonly minIdle: number; readonly max: number });
 
 /** What asks for runners. */
 export interface Asking {
@@ -17,20 +17,32 @@ export interface Asking {
   readonly busyBeforeCheck: number;
 }
 
-export function toBounds({ replicas, minIdle = 0, max = 0 }: SetScale): ScaleBounds {
-  return replicas === undefined ? { kind: 'elastic', minIdle, max } : { kind: 'fixed', replicas };
+export function toBounds({ replicas, minIdle = 0, max = 0 }: SetScale, warm = 0): ScaleBounds {
+  return replicas === undefined ? { kind: 'elastic', minIdle, max, warm } : { kind: 'fixed', replicas, warm };
 }
 
 /** Least and most runners of these bounds. */
 export function leastAndMost(bounds: ScaleBounds): { min: number; max: number } {
-  return bounds.kind === 'fixed' ? { min: bounds.replicas, max: bounds.replicas } : { min: bounds.minIdle, max: bounds.max };
+  return bounds.kind === 'fixed' ? { min: bounds.replicas, max: bounds.replicas + bounds.warm } : { min: bounds.minIdle, max: bounds.max };
+}
+
+/** Runners that there may be at a time, those that leave included. A fixed number is one of runners that serve: who leaves has a successor at once. */
+export function mostPods(bounds: ScaleBounds): number {
+  return bounds.kind === 'fixed' ? Number.POSITIVE_INFINITY : bounds.max;
+}
+
+/** Are runners kept ready beyond those that are busy? Then the set has to hear at once that one has become busy. */
+export function keepsReady(bounds: ScaleBounds): boolean {
+  return bounds.warm > 0 || (bounds.kind === 'elastic' && bounds.minIdle > 0);
 }
 
 /**
  * Idle runners kept ready, and one for each job that is queued or assigned, up to the bound. Runners that are about to end take no place
  * from these. Runners that are busy with jobs of which no event has told count as well, so that the ones kept ready are idle ones.
+ * A fixed number, and elastic sets with fewer idle ones, have a successor ahead for each busy runner, `warm` at the most.
  */
 export function desiredSize(bounds: ScaleBounds, { queued, assigned, finished, busyRunners, confirmedQueued, busyBeforeCheck }: Asking): number {
-  if (bounds.kind === 'fixed') return bounds.replicas;
-  return Math.min(bounds.max, bounds.minIdle + Math.max(queued + assigned + finished, busyRunners, busyBeforeCheck + confirmedQueued));
+  const ahead = Math.min(bounds.warm, busyRunners);
+  if (bounds.kind === 'fixed') return bounds.replicas + ahead;
+  return Math.min(bounds.max, Math.max(bounds.minIdle, ahead) + Math.max(queued + assigned + finished, busyRunners, busyBeforeCheck + confirmedQueued));
 }

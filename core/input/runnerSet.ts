@@ -50,6 +50,7 @@ export const setSchema = z.strictObject({
     .max(MAX_SET_NAME, `must be at most ${MAX_SET_NAME} characters: suffixes are appended, and GitHub allows 64`)
     .regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$/, 'must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit'),
   ...scaleFields,
+  warm: size.exactOptional(),
   ...durationFields(SET_DELAYS, durationOrNone),
   // Parsed apart, so that what is wrong with it is told together with what is wrong with the set.
   template: z.custom<RunnerSetInput['template']>(isObject, 'is missing: what each runner is started with'),
@@ -82,6 +83,7 @@ export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy 
   const errors = [...scaleErrors(input, ''), ...scheduleErrors(input, checkSchedule), ...templateErrors(input)];
   const runner = parseRunnerInput({ ...input.template, set: input.name }, { workflowId: runnerWorkflowId(input.name, '0'.repeat(10)), policy });
   if (!runner.ok) errors.push(...runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message })));
+  if (runner.ok) errors.push(...warmErrors(input, runner.spec));
   if (!runner.ok || errors.length > 0) return { ok: false, errors };
   return { ok: true, spec: { ...toSpec(input, runner.spec, hash(input.template)), runner: runner.spec } };
 }
@@ -106,8 +108,18 @@ function templateErrors({ template }: RunnerSetInput): InputError[] {
   return ['name', 'set'].filter((field) => field in template).map((field) => ({ field: `template.${field}`, message: 'is given by the set; remove it' }));
 }
 
+function warmErrors({ warm = 0, replicas = 0, template }: RunnerSetInput, { ephemeral, scope }: RunnerSpec): InputError[] {
+  if (warm === 0) return [];
+  const faults = [
+    ...(scope !== undefined && ephemeral ? [] : ['is for ephemeral runners of a CI server: others need no successor when their job starts; remove it']),
+    ...(needsSlots(template) ? ['has no place beside volumes of slots: a successor would need one more; remove it'] : []),
+    ...(replicas + warm > MAX_RUNNERS ? [`and replicas must be at most ${MAX_RUNNERS} together: make a larger fleet of several sets`] : []),
+  ];
+  return faults.map((message) => ({ field: 'warm', message }));
+}
+
 function toSpec(input: RunnerSetInput, { scope, credential, labels, ephemeral }: RunnerSpec, generation: string): SetSpec {
-  const { name, template, scaleDownDelay, recreationGuard, queueCheck } = input;
+  const { name, template, warm, scaleDownDelay, recreationGuard, queueCheck } = input;
   return {
     name,
     template,
@@ -117,8 +129,8 @@ function toSpec(input: RunnerSetInput, { scope, credential, labels, ephemeral }:
     labels,
     ephemeral,
     slots: needsSlots(template),
-    bounds: toBounds(input),
-    schedules: (input.schedules ?? []).map(({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({ cron, timeZone, ...milliseconds({ duration: lasts }), bounds: toBounds(scale) })),
+    bounds: toBounds(input, warm),
+    schedules: (input.schedules ?? []).map(({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({ cron, timeZone, ...milliseconds({ duration: lasts }), bounds: toBounds(scale, warm) })),
     maxSurge: input.rollout?.maxSurge ?? 1,
     ...milliseconds({ ...SET_DELAYS, ...defined({ scaleDownDelay, recreationGuard, queueCheck }) }),
     ...milliseconds({ ...SET_INTERVALS, ...input.intervals }),

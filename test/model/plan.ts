@@ -42,8 +42,8 @@ export function explorePlan(plan: typeof planSet = planSet, limits: PlanLimits =
   for (const ephemeral of [true, false]) note({ ephemeral, desired: 0, settled: true, runners: [] });
   // A map is gone through in the order in which things are put into it.
   for (const state of found.values()) {
-    const planned = planOf(state, plan);
-    for (const wrong of [checkPlan(state, planned), checkEnd(state, plan, rests)]) if (wrong !== undefined) wrongs.add(`${wrong}: ${keyOf(state)}`.slice(0, 300));
+    const planned = planOf(state, plan, limits);
+    for (const wrong of [checkPlan(state, planned, limits), checkEnd(state, plan, limits, rests)]) if (wrong !== undefined) wrongs.add(`${wrong}: ${keyOf(state)}`.slice(0, 300));
     for (const next of [carriedOut(state, planned), ...whatMayHappen(state, limits)]) note(next);
   }
   return { states: found.size, steps, wrongs: [...wrongs] };
@@ -66,9 +66,10 @@ function plannedRunners({ ephemeral, runners }: SetState): PlannedRunner[] {
   });
 }
 
-function planOf(state: SetState, plan: typeof planSet): SetPlan {
+/** As many as may be wanted, and no more, may be there. */
+function planOf(state: SetState, plan: typeof planSet, { largest }: PlanLimits): SetPlan {
   const scaleDownAt = state.settled ? 0 : Number.POSITIVE_INFINITY;
-  return plan({ now: 0, runners: plannedRunners(state), generation: 'new', desired: state.desired, guardedPlaces: 0, mayStart: Number.POSITIVE_INFINITY, maxSurge: SURGE, scaleDownAt, mode: 'run' });
+  return plan({ now: 0, runners: plannedRunners(state), generation: 'new', desired: state.desired, most: largest, guardedPlaces: 0, mayStart: Number.POSITIVE_INFINITY, maxSurge: SURGE, scaleDownAt, mode: 'run' });
 }
 
 function carriedOut(state: SetState, { start, drain }: SetPlan): SetState {
@@ -104,7 +105,7 @@ function* whatMayHappen(state: SetState, { largest }: PlanLimits): Generator<Set
 }
 
 /** @returns what is wrong with this plan */
-function checkPlan(state: SetState, { start, drain }: SetPlan): string | undefined {
+function checkPlan(state: SetState, { start, drain }: SetPlan, { largest }: PlanLimits): string | undefined {
   const { desired } = state;
   const runners = plannedRunners(state);
   const staying = runners.filter((runner) => runner.state !== 'draining');
@@ -112,6 +113,7 @@ function checkPlan(state: SetState, { start, drain }: SetPlan): string | undefin
   const oldLeft = runners.filter(({ generation }) => generation === 'old').length;
   if (start > 0 && current + start > desired) return 'more are started than wanted';
   if (start > 0 && oldLeft > 0 && current + oldLeft + start > desired + SURGE) return 'more are started than the surge allows';
+  if (start > 0 && runners.length + start > largest + Math.min(SURGE, oldLeft)) return 'more are started than may be there';
   const chosen = drain.map(({ workflowId }) => runners[Number(workflowId)] as PlannedRunner);
   const kept = staying.filter((runner) => !chosen.includes(runner));
   if (chosen.some(({ held }) => held)) return 'a held runner is to leave';
@@ -120,11 +122,13 @@ function checkPlan(state: SetState, { start, drain }: SetPlan): string | undefin
   if (busy.some(({ generation }) => generation === 'new')) return 'a busy runner of the template of now is to leave';
   if (busy.some(({ ephemeral }) => ephemeral)) return 'a busy runner is to leave that ends by itself';
   if (busy.length > 0 && kept.some((runner) => runner.generation === 'old' && runner.state !== 'busy' && !runner.held)) return 'a busy runner is to leave while an idle one could';
+  const scaledDown = chosen.filter(({ generation }) => generation === 'new');
+  if (scaledDown.some(({ state: now }) => now === 'idle') && kept.some((runner) => runner.generation === 'new' && runner.state === 'starting' && !runner.held)) return 'an idle runner is to leave while one that is not up yet could';
   return undefined;
 }
 
 /** When nothing else happens any more it comes to what is wanted, and rests there. */
-function checkEnd(state: SetState, plan: typeof planSet, rests: Map<string, string | undefined>): string | undefined {
+function checkEnd(state: SetState, plan: typeof planSet, limits: PlanLimits, rests: Map<string, string | undefined>): string | undefined {
   const way: string[] = [];
   let wrong: string | undefined = 'it does not come to rest';
   for (let now = state; way.length < LONGEST_WAY; ) {
@@ -134,7 +138,7 @@ function checkEnd(state: SetState, plan: typeof planSet, rests: Map<string, stri
       break;
     }
     way.push(key);
-    const planned = planOf(now, plan);
+    const planned = planOf(now, plan, limits);
     if (planned.start === 0 && planned.drain.length === 0 && [...whatIsPromised(now)].length === 0) {
       wrong = checkRest(now);
       break;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
-import { decideSet } from '../../workflows/runnerSet/plan.ts';
+import { decideSet, needsBusyNews } from '../../workflows/runnerSet/plan.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';
@@ -15,13 +15,14 @@ interface ModelRunner {
   readonly generation: string;
   readonly ephemeral: boolean;
   readonly startedAt: number;
+  readonly tellsBusy: boolean;
   phase: 'Provisioning' | 'Idle' | 'Busy' | 'Draining';
   job?: number;
   ranJob: boolean;
 }
 
 /** What a set and a runner say to each other. */
-export type Word = 'start' | 'drain' | 'online' | 'ended';
+export type Word = 'start' | 'drain' | 'online' | 'busy' | 'ended';
 
 export interface ModelDrain {
   readonly workflowId: string;
@@ -49,6 +50,8 @@ export class SetModel {
   state: SetState;
   readonly runners = new Map<string, ModelRunner>();
   readonly drains: ModelDrain[] = [];
+  /** Starts after which more runners were there than the set may have, in words. */
+  readonly overfull: string[] = [];
   readonly queue: number[] = [];
   /** Events that the CI server has sent and that have not arrived. */
   readonly mail: JobEvent[] = [];
@@ -57,7 +60,7 @@ export class SetModel {
   /** Continue as new at every step. */
   renews = false;
   /** Words of each kind that were said. */
-  readonly said: Record<Word, number> = { start: 0, drain: 0, online: 0, ended: 0 };
+  readonly said: Record<Word, number> = { start: 0, drain: 0, online: 0, busy: 0, ended: 0 };
   readonly #loses: (word: Word, index: number) => boolean;
   /** A start or an end was lost: the set may believe in a runner that is not there, and tell it to go. */
   #someUnknown = false;
@@ -101,7 +104,7 @@ export class SetModel {
     const { replicas, minIdle, max, ...rest } = { ...this.input, ...change };
     const scale = change.max !== undefined || (replicas === undefined) ? { minIdle: minIdle ?? 0, max: max ?? 0 } : { replicas };
     this.input = { ...rest, ...scale };
-    this.state.declare(setSpec(this.input), this.input, {}, this.now);
+    this.state.declare(setSpec(this.input), this.input, {}, this.now, this.now);
   }
 
   queueJob(): void {
@@ -126,6 +129,7 @@ export class SetModel {
     if (job === undefined) return;
     Object.assign(runner, { phase: 'Busy', job, ranJob: true });
     this.#send('in_progress', job, runner.name);
+    if (runner.tellsBusy && this.#arrives('busy')) this.state.busy({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
   }
 
   finishJob(runner: ModelRunner): void {
@@ -168,20 +172,24 @@ export class SetModel {
 
   #list(): void {
     const listed = [...this.runners.values()].map(({ workflowId, name: runnerName, phase, startedAt, generation, ephemeral }) => ({ workflowId, runnerName, phase, startedAt, generation, ephemeral }));
-    this.state.listed(listed, this.state.runners.missing(listed, this.now), this.now);
+    this.state.listed(listed, this.state.missing(listed, this.now), this.now);
   }
 
   #start(count: number): void {
-    const { name, generation, ephemeral } = this.state.facts.spec;
+    const { name, generation, ephemeral, maxSurge } = this.state.facts.spec;
     const started = Array.from({ length: count }, () => ({ workflowId: runnerWorkflowId(name, freshSuffix(this.#random)) }));
+    const tellsBusy = needsBusyNews(this.state, this.now);
     this.state.starting(started, this.now);
     for (const { workflowId } of started) {
       if (!this.#arrives('start')) {
         this.#someUnknown = true;
         continue;
       }
-      this.runners.set(workflowId, { workflowId, name: `${workflowId.slice('runner-'.length)}-0a1b2c3d4e`, generation, ephemeral, startedAt: this.now, phase: 'Provisioning', ranJob: false });
+      this.runners.set(workflowId, { workflowId, name: `${workflowId.slice('runner-'.length)}-0a1b2c3d4e`, generation, ephemeral, startedAt: this.now, tellsBusy, phase: 'Provisioning', ranJob: false });
     }
+    const { max = Number.POSITIVE_INFINITY } = this.input;
+    const old = [...this.runners.values()].filter((runner) => runner.generation !== generation).length;
+    if (this.runners.size > max + Math.min(maxSurge, old)) this.overfull.push(`${this.runners.size} of ${max}, ${old} of an earlier template`);
   }
 
   #drain(drains: readonly { workflowId: string; why: string }[]): void {

@@ -97,7 +97,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.comesTo({ idle: 4 });
     for (let jobId = 1; jobId <= 5; jobId++) await set.tell({ ...set.event('completed', jobId), conclusion: 'cancelled' });
     const waiting = await set.reaches('1 wanted', ({ desired }) => desired === 1);
-    expect(waiting.waitsFor).toMatch(/scale-down of 3 idle runners: not until 20/);
+    expect(waiting.waitsFor).toMatch(/scale-down of 3 runners: not until 20/);
     expect(compute.deletions).toEqual([]);
     await set.settles({ idle: 1 });
     await endsClean(set);

@@ -48,6 +48,7 @@ export interface CarriedLife {
   readonly shortLivedInARow: number;
   readonly cancel?: Cancellation;
   readonly toldOnline: boolean;
+  readonly toldBusy?: true;
   readonly failure?: AttemptFailure;
   readonly heard?: HeardFacts;
 }

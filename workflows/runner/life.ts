@@ -37,6 +37,8 @@ export class RunnerLife {
   plainlyCancelled = false;
   /** Its set knows that a runner of this life was online. */
   toldOnline = false;
+  /** Its set knows that its job has started, where it asks for that. */
+  toldBusy?: true;
   /** Of the present attempt. */
   failure: AttemptFailure | undefined;
   /** What the present runner's unregistration has heard, while it goes on. */
@@ -272,8 +274,8 @@ export class RunnerLife {
   }
 
   carry(): CarriedLife {
-    const { spec, bornAtMs, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel, toldOnline, failure, heard } = this;
-    return { spec, bornAtMs, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, toldOnline, ...defined({ cancel, failure, heard }) };
+    const { spec, bornAtMs, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel, toldOnline, toldBusy, failure, heard } = this;
+    return { spec, bornAtMs, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, toldOnline, ...defined({ cancel, toldBusy, failure, heard }) };
   }
 
   status(): RunnerStatus {

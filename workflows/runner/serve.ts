@@ -5,6 +5,7 @@ import { formatDuration } from '../../core/domain/duration.ts';
 import { continueWhenLong, mayContinueAsNew } from './continue.ts';
 import type { RunnerLife } from './life.ts';
 import { lookAtPod } from './podWaits.ts';
+import { tellSetBusy } from './tellSet.ts';
 
 /** Serves until the runner has ended or somebody wants it gone. It continues as new in between, when the server suggests it. */
 export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
@@ -17,6 +18,7 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
       life.requestCancel({ mode: 'drain', reason: `it was busy for ${formatDuration(runner.unconfirmedMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`, by: 'drain' });
       continue;
     }
+    if (busy) void tellSetBusy(life);
     const deadline = runner.jobDeadline;
     const timeoutMs = busy ? (deadline ?? Number.NaN) - Date.now() : spec.timeouts.idleMs;
     life.waitFor(busy ? 'its job to end' : 'a job', timeoutMs === undefined ? undefined : Date.now() + timeoutMs);

@@ -1,7 +1,7 @@
 /** What a runner tells the set it belongs to. A set that is gone, or has no room for the news, costs the runner nothing. */
 import { defined } from '../../core/defined.ts';
-import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
-import { runnerEndedSignal, runnerOnlineSignal, setWorkflowId, type RunnerResult, type RunnerEndedNews, type RunnerNews } from '../../core/contract/index.ts';
+import { getExternalWorkflowHandle, log, workflowInfo } from '@temporalio/workflow';
+import { SET_RUNNER_MEMO, runnerBusySignal, runnerEndedSignal, runnerOnlineSignal, setWorkflowId, type RunnerResult, type RunnerEndedNews, type RunnerNews, type SetRunnerMemo } from '../../core/contract/index.ts';
 import type { RunnerLife } from './life.ts';
 
 /** Once in a life, however often its runner is replaced. */
@@ -10,6 +10,15 @@ export async function tellSetOnline(life: RunnerLife): Promise<void> {
   if (set === undefined || life.toldOnline) return;
   life.toldOnline = true;
   await tolerate({ set }, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerOnlineSignal, news(life)));
+}
+
+/** Once in a life, and only where the set asks for it: it costs five events, and most sets hear of jobs by their events. */
+export async function tellSetBusy(life: RunnerLife): Promise<void> {
+  const { set } = life.spec;
+  const { tellsBusy } = (workflowInfo().memo?.[SET_RUNNER_MEMO] ?? {}) as Partial<SetRunnerMemo>;
+  if (set === undefined || tellsBusy !== true || life.toldBusy === true) return;
+  life.toldBusy = true;
+  await tolerate({ set }, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerBusySignal, news(life)));
 }
 
 /** The last thing in a life. */

@@ -4,7 +4,7 @@ import { ActivityFailure, ApplicationFailure, setHandler } from '@temporalio/wor
 import { readReason } from '../../core/domain/cancellation.ts';
 import type { RunningSet } from './reconcile.ts';
 import { workerCalls } from '../calls.ts';
-import { applyUpdate, demandSignal, drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, runnerEndedSignal, runnerOnlineSignal, scaleUpdate, setDeclarationQuery, setStatusQuery, setTemplateUpdate, type RunnerSetInput, type RunnerSetStatus, type SetScale } from '../../core/contract/index.ts';
+import { applyUpdate, demandSignal, drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, runnerBusySignal, runnerEndedSignal, runnerOnlineSignal, scaleUpdate, setDeclarationQuery, setStatusQuery, setTemplateUpdate, type RunnerSetInput, type RunnerSetStatus, type SetScale } from '../../core/contract/index.ts';
 
 /** Sets all handlers. */
 export function listen(set: RunningSet): void {
@@ -15,11 +15,12 @@ export function listen(set: RunningSet): void {
     await set.changing(async () => await inTurn(async () => {
       await set.begun();
       const { spec, declaration, schedule, at } = await admitted(toNext(set.state.facts.declaration));
-      return set.change((state, now) => state.declare(spec, declaration, schedule, now), at);
+      return set.change((state, now) => state.declare(spec, declaration, schedule, at, now), at);
     }));
 
   setHandler(demandSignal, ({ events }) => set.receive((state, now) => state.jobEvents(events, now), events.length), { description: 'Events of jobs that this set serves' });
   setHandler(runnerOnlineSignal, (news) => set.receive((state, now) => state.online(news, now)), { description: 'A runner of this set is online' });
+  setHandler(runnerBusySignal, (news) => set.receive((state, now) => state.busy(news, now)), { description: 'The job of a runner of this set has started' });
   setHandler(runnerEndedSignal, (news) => set.receive((state, now) => state.ended(news, now)), { description: 'A runner of this set has ended' });
   setHandler(setStatusQuery, () => set.status(), { description: 'Wanted and present runners, jobs, and what it waits for' });
   setHandler(setDeclarationQuery, () => set.state.declarationNow(), { description: 'What the set was last told to be' });
@@ -56,7 +57,7 @@ function refuseWhileEnding(set: RunningSet, valid = true, otherwise = ''): void 
 
 /** A set that has not begun has no runner, and holds none. */
 function refuseUnlessThere(set: RunningSet, runner: string, release: boolean): void {
-  const there = set.hasBegun && (release ? set.state.facts.holds.some((held) => set.state.isSame(held, runner)) : set.state.runners.find(runner) !== undefined);
+  const there = set.hasBegun && (release ? [...set.state.holds].some((held) => set.state.isSame(held, runner)) : set.state.runners.find(runner) !== undefined);
   if (!there) throw new Error(`runner: this set ${release ? 'holds' : 'has'} no "${runner}"`);
 }
 

@@ -5,20 +5,9 @@
 import type { ListedRunner } from '../../core/calls/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
-import { isFurther, jobKey, stateOf, type JobState } from '../../core/domain/jobSteps.ts';
-
-/** One job of one attempt. Times in ms since the epoch. */
-export interface JobRecord {
-  readonly state: JobState;
-  /** When it was queued, or the first thing known of it happened, by the CI server's clock. */
-  readonly since: number;
-  /** When this set last learnt something about it, by the workflow's clock. */
-  readonly seenAt: number;
-  /** The runner it runs or ran on, by its name at the CI server. */
-  readonly runnerName?: string;
-  /** Start of the last look at the CI server that found it queued. */
-  readonly confirmedAt?: number;
-}
+import { jobKey, type JobState } from '../../core/domain/jobSteps.ts';
+import { AssignedJobs } from './assignedJobs.ts';
+import { applyJobEvent, confirmAbsent, confirmQueued, type JobRecord } from './jobRecord.ts';
 
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
 export interface CarriedJobs {
@@ -44,12 +33,12 @@ const MINUTE_MS = 60_000;
 /** A CI server's list may not know yet what its webhook has told already. */
 const LIST_LAG_MS = 10_000;
 /** So long after a job's event its runner is listed as busy: its pod tells within seconds, and visibility may be some more behind. */
-const BUSY_LAG_MS = 30_000;
+export const BUSY_LAG_MS = 30_000;
 
 export class SetJobs {
   readonly #live = new Map<string, JobRecord>();
   /** Of the live ones, those that are assigned and those that a look found queued: what is asked for after every event must not cost a walk over all. */
-  readonly #assigned = new Map<string, JobRecord>();
+  readonly #assigned: AssignedJobs;
   readonly #confirmed = new Map<string, number>();
   #queued = 0;
   /** Key to the time it was over; oldest first. */
@@ -59,7 +48,8 @@ export class SetJobs {
   startedTotal = 0;
   completedTotal = 0;
 
-  constructor(carried?: CarriedJobs) {
+  constructor(set: string, carried?: CarriedJobs) {
+    this.#assigned = new AssignedJobs(set);
     if (carried === undefined) return;
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
@@ -119,16 +109,16 @@ export class SetJobs {
   }
 
   /** A runner has ended: the job that was assigned to it is over, or will never be another's. @returns whether there was one */
-  runnerEnded(isThatRunner: (runnerName: string) => boolean, now: number): boolean {
-    const theirs = [...this.#assigned].filter(([, { runnerName }]) => runnerName !== undefined && isThatRunner(runnerName));
-    for (const [key] of theirs) this.#set(key, (job) => job && { ...job, state: 'done', seenAt: now }, now);
+  runnerEnded(workflowId: string, now: number): boolean {
+    const theirs = this.#assigned.keysOf(workflowId);
+    for (const key of theirs) this.#set(key, (job) => job && { ...job, state: 'done', seenAt: now }, now);
     return theirs.length > 0;
   }
 
   /** Runners are listed: what is assigned to one that is idle is over, and the event that tells so was lost. An event of just now is ahead of the list. */
   listed(runners: readonly ListedRunner[], now: number): void {
     const idle = new Set(runners.flatMap(({ phase, runnerName }) => (phase === 'Idle' ? [runnerName] : [])));
-    for (const [key, job] of this.#assigned) {
+    for (const [key, job] of this.#assigned.all()) {
       if (job.runnerName !== undefined && idle.has(job.runnerName) && job.seenAt <= now - BUSY_LAG_MS) this.#set(key, () => ({ ...job, state: 'done', seenAt: now }), now);
     }
     this.forget(now);
@@ -138,11 +128,9 @@ export class SetJobs {
     return this.#queued;
   }
 
-  /** @param elsewhere - tells runners that are not of this set: the jobs they run ask for none of its places */
-  count(elsewhere: (runnerName: string) => boolean): { queued: number; assigned: number } {
-    let assigned = 0;
-    for (const { runnerName } of this.#assigned.values()) if (runnerName === undefined || !elsewhere(runnerName)) assigned++;
-    return { queued: this.#queued, assigned };
+  /** Jobs that ask for a place of this set. @param leaves - tells runners whose jobs ask for none */
+  count(leaves: (workflowId: string) => boolean): { queued: number; assigned: number } {
+    return { queued: this.#queued, assigned: this.#assigned.count(leaves) };
   }
 
   /** Queued jobs that a look begun at this time or later found queued. */
@@ -159,15 +147,9 @@ export class SetJobs {
     return waiting;
   }
 
-  /** Is a job assigned to this runner? */
+  /** Is a job assigned to the runner of this name at the CI server? */
   assignedTo(runnerName: string): boolean {
-    for (const job of this.#assigned.values()) if (job.runnerName === runnerName) return true;
-    return false;
-  }
-
-  /** Names of the runners that jobs are assigned to. */
-  assignedRunners(): ReadonlySet<string | undefined> {
-    return new Set(Array.from(this.#assigned.values(), ({ runnerName }) => runnerName));
+    return this.#assigned.has(runnerName);
   }
 
   get size(): { live: number; over: number } {
@@ -176,16 +158,20 @@ export class SetJobs {
 
   /** Forgets what nothing more can be heard of. */
   forget(now: number): void {
+    this.#forgetOver(now);
+    for (const [key, { state, since, seenAt }] of this.#live) {
+      if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
+      this.#drop(key);
+      this.#forgottenUntil = Math.max(this.#forgottenUntil, since);
+    }
+  }
+
+  #forgetOver(now: number): void {
     for (const [key, at] of this.#over) {
       if (at > now - FORGET_MS && this.#over.size <= MAX_OVER_JOBS) break;
       this.#over.delete(key);
       // One that had to go for want of room says nothing of the news of its time: most of that is still to come.
       if (at <= now - FORGET_MS) this.#forgottenUntil = Math.max(this.#forgottenUntil, at);
-    }
-    for (const [key, { state, since, seenAt }] of this.#live) {
-      if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
-      this.#drop(key);
-      this.#forgottenUntil = Math.max(this.#forgottenUntil, since);
     }
   }
 
@@ -205,7 +191,7 @@ export class SetJobs {
     this.completedTotal++;
     this.#drop(key);
     this.#over.set(key, now);
-    if (this.#over.size > MAX_OVER_JOBS) this.forget(now);
+    if (this.#over.size > MAX_OVER_JOBS) this.#forgetOver(now);
     return after;
   }
 
@@ -223,46 +209,4 @@ export class SetJobs {
     this.#confirmed.delete(key);
     this.#assigned.delete(key);
   }
-}
-
-/**
- * What is known of a job after an event. The same record when the event says nothing new.
- * @param job - what is known so far, if anything
- * @param now - the workflow's clock
- */
-export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: number): JobRecord {
-  const state = stateOf(event);
-  const named = event.runnerName === undefined || event.runnerName === '' ? {} : { runnerName: event.runnerName };
-  if (job === undefined) return { state, since: event.at, seenAt: now, ...named };
-  if (isFurther(state, job.state)) return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
-  // An event that was overtaken may still be the only one to name the runner.
-  if (job.runnerName === undefined && 'runnerName' in named) return { ...job, seenAt: now, ...named };
-  return job;
-}
-
-/**
- * What is known of a job after a look at the CI server found it queued. The look is older than an event that came meanwhile: what has
- * gone further since stays.
- * @param checkedAt - when the look began, by the workflow's clock
- */
-function confirmQueued(job: JobRecord | undefined, queuedAt: number, checkedAt: number, now: number): JobRecord {
-  if (job === undefined) return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: checkedAt };
-  if (job.state === 'queued' || (job.state === 'left' && job.seenAt < checkedAt)) return { ...job, state: 'queued', seenAt: now, confirmedAt: checkedAt };
-  return job;
-}
-
-/**
- * What is known of a job after a look at all jobs of the CI server did not find it: whoever waited has left, and who ran is done.
- * An event may still say where it went.
- */
-function confirmAbsent(job: JobRecord, checkedAt: number, now: number): JobRecord {
-  if (job.seenAt >= checkedAt) return job;
-  if (job.state === 'queued') return { ...without(job, 'confirmedAt'), state: 'left', seenAt: now };
-  if (job.state === 'assigned') return { ...job, state: 'done', seenAt: now };
-  return job;
-}
-
-function without<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
-  const { [key]: _dropped, ...rest } = object;
-  return rest;
 }

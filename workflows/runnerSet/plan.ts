@@ -1,5 +1,6 @@
 /** What a set does next, from all that it knows: when to look where, which runners to start, and which to drain. Pure. */
 import type { SetRunnerStatus } from '../../core/contract/index.ts';
+import { keepsReady, mostPods } from '../../core/domain/scale.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
 import type { SetState } from './state.ts';
 
@@ -28,6 +29,8 @@ export interface PlanNow extends SetPlan {
 
 /** A runner is drained on fresh knowledge only. */
 const FRESH_MS = 2_000;
+/** Whoever has heard of no job for so long has no webhook. */
+const WEBHOOK_SILENT_MS = 24 * 3_600_000;
 
 /** The plan, with the reasons for what it does not do. */
 export function planNow(state: SetState, now: number): PlanNow {
@@ -44,6 +47,7 @@ export function planNow(state: SetState, now: number): PlanNow {
     runners,
     generation: spec.generation,
     desired: facts.desired,
+    most: mostPods(state.bounds),
     guardedPlaces: guarded,
     mayStart: paused ? 0 : allowance.mayStart,
     maxSurge: spec.maxSurge,
@@ -56,7 +60,7 @@ export function planNow(state: SetState, now: number): PlanNow {
 /** The next step. The same as long as nothing changes and no time named in it has come. */
 export function decideSet(state: SetState, now: number): SetDecision {
   const { facts, runners } = state;
-  const { spec, listedAt, schedule, ending } = facts;
+  const { spec, listedAt, rescheduleAt = Number.POSITIVE_INFINITY, ending } = facts;
   const plan = planNow(state, now);
   const byGuard = plan.withheld > 0 && plan.guarded > 0;
   const relistAt = listedAt === undefined ? now : listedAt + spec.relistMs;
@@ -66,14 +70,14 @@ export function decideSet(state: SetState, now: number): SetDecision {
   const wakes = [
     relistAt,
     checkAt,
-    schedule.until ?? Number.POSITIVE_INFINITY,
+    rescheduleAt,
     ...runners.all().flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
-    ...(byGuard ? facts.guards.map(([, endedAt]) => endedAt + spec.recreationGuardMs) : []),
+    ...(byGuard ? Array.from(state.guards.values(), (endedAt) => endedAt + spec.recreationGuardMs) : []),
   ];
   return {
-    evaluateSchedule: schedule.until !== undefined && schedule.until <= now,
+    evaluateSchedule: rescheduleAt <= now,
     list,
     checkQueue: checkAt <= now,
     // Nothing is started before it is known what runs already.
@@ -95,6 +99,13 @@ function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): 
   if (never) return Number.POSITIVE_INFINITY;
   if (queueCheckAskedAt === undefined) return 0;
   return queueCheckAskedAt + (byGuard ? Math.min(spec.guardLookMs, spec.queueCheckMs) : spec.queueCheckMs);
+}
+
+/** Do runners that are started now have to tell when their jobs start? Not where events do; one that is not ephemeral would have to tell the end, too. */
+export function needsBusyNews({ facts, bounds }: SetState, now: number): boolean {
+  const { spec, jobHeardAt } = facts;
+  const told = jobHeardAt !== undefined && now - jobHeardAt < WEBHOOK_SILENT_MS;
+  return !told && spec.ephemeral && spec.scope !== undefined && !spec.slots && keepsReady(bounds);
 }
 
 /** The CI server has no list of its jobs: it is not asked again. */
@@ -120,6 +131,8 @@ export interface PlanFacts {
   /** Hash of the template of now. */
   readonly generation: string;
   readonly desired: number;
+  /** Runners that there may be, those that leave included; the surge of a rollout comes on top. */
+  readonly most: number;
   /** Places of ephemeral runners that ended with a job of which no event has told: the event will lower the demand. */
   readonly guardedPlaces: number;
   /** How many runners may be started, by pauses and breakers. */
@@ -134,10 +147,12 @@ export interface PlanFacts {
 export interface SetPlan {
   readonly start: number;
   readonly drain: readonly { readonly workflowId: string; readonly why: string }[];
-  /** Idle runners in excess that are kept until {@link PlanFacts.scaleDownAt}. */
+  /** Runners in excess, idle or not up yet, that are kept until {@link PlanFacts.scaleDownAt}. */
   readonly excess: number;
   /** Runners that would be started but for the guard or `mayStart`. */
   readonly withheld: number;
+  /** Runners that would be started but for those that have not left yet, under `most`. */
+  readonly crowded: number;
 }
 
 /** To a runner that was asked before. */
@@ -146,8 +161,9 @@ export const ASKED_BEFORE = 'its set asked before, and it did not drain';
 /**
  * The plan for this moment.
  *
- * - Starts at once what is missing. While runners of another template are left, only `maxSurge` more than desired, those that leave included.
- * - Scales down idle runners only, oldest first, never before `scaleDownAt`.
+ * - Starts at once what is missing, as far as `most` goes: those that leave are there until they are gone. While runners of another template are left, only
+ *   `maxSurge` more than desired, those that leave included; and beyond `most` no more than those that are left.
+ * - Scales down runners that are not up yet, the newest first, then idle ones, the oldest first; never a busy one, and never before `scaleDownAt`.
  * - Rolls out by draining as many old runners as new ones are online: first those that are not up yet, then idle ones, then static ones
  *   that are busy, whose job may finish. An ephemeral runner that is busy ends by itself.
  * - Asks again who was asked and does not drain.
@@ -157,29 +173,31 @@ export function planSet(facts: PlanFacts): SetPlan {
   const { runners, generation, mode } = facts;
   const staying = runners.filter(({ state }) => state !== 'draining');
   const unheeding = runners.filter((runner) => runner.unheeding);
-  if (mode === 'end') return { start: 0, drain: [...staying, ...unheeding].map(({ workflowId }) => ({ workflowId, why: 'the set ends' })), excess: 0, withheld: 0 };
+  if (mode === 'end') return { start: 0, drain: [...staying, ...unheeding].map(({ workflowId }) => ({ workflowId, why: 'the set ends' })), excess: 0, withheld: 0, crowded: 0 };
   const current = staying.filter((runner) => runner.generation === generation);
   const old = staying.filter((runner) => runner.generation !== generation);
   const oldLeft = runners.filter((runner) => runner.generation !== generation).length;
 
-  const missing = startable(facts, current.length, old.filter(({ held }) => held).length, oldLeft);
-  const unguarded = Math.max(0, missing - facts.guardedPlaces);
-  const start = Math.min(unguarded, facts.mayStart);
-  const withheld = missing - start;
-  if (mode === 'leave') return { start, drain: [], excess: 0, withheld };
+  const missing = missingRunners(facts, current.length, old.filter(({ held }) => held).length, oldLeft);
+  const room = facts.most + Math.min(facts.maxSurge, oldLeft) - runners.length;
+  const startable = Math.max(0, Math.min(missing, room));
+  const start = Math.min(Math.max(0, startable - facts.guardedPlaces), facts.mayStart);
+  const kept = { start, withheld: startable - start, crowded: missing - startable };
+  if (mode === 'leave') return { ...kept, drain: [], excess: 0 };
 
   const again = unheeding.filter(({ held }) => !held).map(({ workflowId }) => ({ workflowId, why: ASKED_BEFORE }));
   const leaving = [...again, ...rolloutDrains(facts, current, old)];
-  const inExcess = byAge(current.filter(({ state, held }) => state === 'idle' && !held)).slice(0, Math.max(0, current.length - facts.desired));
-  if (facts.now < facts.scaleDownAt) return { start, drain: leaving, excess: inExcess.length, withheld };
-  const scaleDown = inExcess.map(({ workflowId }) => ({ workflowId, why: 'more runners are idle than wanted' }));
-  return { start, drain: [...leaving, ...scaleDown], excess: 0, withheld };
+  const free = current.filter(({ held }) => !held);
+  const inTurn = [...byAge(free.filter(({ state }) => state === 'starting')).toReversed(), ...byAge(free.filter(({ state }) => state === 'idle'))];
+  const inExcess = inTurn.slice(0, Math.max(0, current.length - facts.desired));
+  if (facts.now < facts.scaleDownAt) return { ...kept, drain: leaving, excess: inExcess.length };
+  const scaleDown = inExcess.map(({ workflowId }) => ({ workflowId, why: 'there are more runners than wanted' }));
+  return { ...kept, drain: [...leaving, ...scaleDown], excess: 0 };
 }
 
-function startable({ desired, maxSurge }: PlanFacts, current: number, oldHeld: number, oldLeft: number): number {
+function missingRunners({ desired, maxSurge }: PlanFacts, current: number, oldHeld: number, oldLeft: number): number {
   const missing = desired - current - oldHeld;
-  const room = oldLeft === 0 ? missing : desired + maxSurge - current - oldLeft;
-  return Math.max(0, Math.min(missing, room));
+  return Math.max(0, oldLeft === 0 ? missing : Math.min(missing, desired + maxSurge - current - oldLeft));
 }
 
 function rolloutDrains({ desired, mayStart }: PlanFacts, current: readonly PlannedRunner[], old: readonly PlannedRunner[]): SetPlan['drain'] {

@@ -2,9 +2,10 @@ import { defined } from '../../core/defined.ts';
 import { ApplicationFailure, CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { QUEUE_CHECK_UNSUPPORTED, decideSet, type SetDecision } from './plan.ts';
+import { QUEUE_CHECK_UNSUPPORTED, decideSet, needsBusyNews, type SetDecision } from './plan.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
-import type { CarriedSet, SetState } from './state.ts';
+import type { CarriedSet } from './carried.ts';
+import type { SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
 import type { Timed } from '../../core/calls/index.ts';
 
@@ -211,13 +212,13 @@ export class RunningSet {
 
   async #evaluateSchedule(): Promise<Timed> {
     const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({ schedules: this.state.facts.spec.schedules });
-    this.#inbox.push((state, now) => state.reschedule(schedule, now));
+    this.#inbox.push((state, now) => state.reschedule(schedule, at, now));
     return { at };
   }
 
   async #list(): Promise<Timed> {
     const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
-    const missing = this.state.runners.missing(runners, at);
+    const missing = this.state.missing(runners, at);
     const found = missing.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${missing.length} runners gone?`).findGone({ workflowIds: missing });
     this.#inbox.push((state, now) => state.listed(runners, found.gone, now));
     return { at: found.at };
@@ -248,7 +249,7 @@ export class RunningSet {
     });
     // Before they are started: an end that is told at once must find them.
     this.state.starting(runners, this.#now);
-    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, runners });
+    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), runners });
     if (refused.length > 0) this.#inbox.push((state, now) => state.notStarted(refused, why, now));
     return { at };
   }

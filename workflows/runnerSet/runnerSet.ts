@@ -3,7 +3,8 @@ import { SEARCH_ATTRIBUTES, type RunnerSetInput, type RunnerSetStatus } from '..
 import { admission } from '../calls.ts';
 import { RunningSet } from './reconcile.ts';
 import { listen } from './handlers.ts';
-import { SetState, type CarriedSet } from './state.ts';
+import type { CarriedSet } from './carried.ts';
+import { SetState } from './state.ts';
 
 /**
  * Keeps a number of runners alive from one template: `replicas`, or as many as the demand of jobs asks for. Their lives are their own

@@ -1,8 +1,9 @@
 /** The runners of a set, as far as it knows: from its own starts, their signals, job events and Temporal's visibility. */
 import { defined } from '../../core/defined.ts';
 import type { RunnerPhase, SetRunnerStatus } from '../../core/contract/index.ts';
-import { runnerWorkflowId, suffixOf } from '../../core/domain/setRunnerNames.ts';
+import { runnerWorkflowId, suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
 import type { ListedRunner } from '../../core/calls/index.ts';
+import { BUSY_LAG_MS } from './jobs.ts';
 
 export interface SetRunner {
   readonly workflowId: string;
@@ -91,7 +92,8 @@ export class SetRunners {
 
   /** By name at the CI server, or by workflow id. */
   find(nameOrId: string): SetRunner | undefined {
-    return this.#runners.get(nameOrId) ?? this.all().find(({ runnerName }) => runnerName === nameOrId);
+    const named = this.#runners.get(workflowIdOfRunner(this.#set, nameOrId) ?? '');
+    return this.#runners.get(nameOrId) ?? (named?.runnerName === nameOrId ? named : undefined);
   }
 
   add({ workflowId, slot }: { workflowId: string; slot?: number }, generation: string, ephemeral: boolean, now: number): void {
@@ -151,7 +153,7 @@ export class SetRunners {
       const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
       // In the place of a runner that it lost, a life goes on with another, which has had no job yet.
       if (one.runnerName !== undefined && one.runnerName !== known.runnerName) Object.assign(known, { runnerName: one.runnerName, jobSeen: false });
-      const state = stateOf(one.phase, known, hasJob);
+      const state = stateOf(one.phase, known, hasJob, now);
       if (state === 'draining') delete known.asked;
       if (known.asked === undefined) this.enter(known, state, now);
     }
@@ -164,12 +166,13 @@ export class SetRunners {
   }
 }
 
-function stateOf(phase: RunnerPhase, { runnerName, state, ephemeral, jobSeen }: SetRunner, hasJob: (runnerName: string) => boolean): SetRunner['state'] {
+function stateOf(phase: RunnerPhase, { runnerName, state, ephemeral, jobSeen, busySince }: SetRunner, hasJob: (runnerName: string) => boolean, now: number): SetRunner['state'] {
   if (LEAVING.has(phase)) return 'draining';
   if (phase === 'Busy' || (runnerName !== undefined && hasJob(runnerName))) return 'busy';
   // An ephemeral runner that has had its job waits for no other.
   if (ephemeral && jobSeen) return 'busy';
-  if (phase === 'Idle') return 'idle';
+  // Its own word that its job has started is ahead of visibility.
+  if (phase === 'Idle') return ephemeral && busySince !== undefined && now - busySince < BUSY_LAG_MS ? 'busy' : 'idle';
   // One that was leaving is none that is lost: its life goes on with another runner.
   if (state === 'draining') return 'starting';
   // Its own signal that it is online is ahead of visibility.

@@ -1,106 +1,89 @@
 /** All that a set knows, what each piece of news changes in it, and what follows from it. No Temporal here: it is tested as it is. */
 import { defined } from '../../core/defined.ts';
 import type { JobEvent, RunnerEndedNews, RunnerNews, RunnerSetInput } from '../../core/contract/index.ts';
-import { HEALTHY, afterEnd, afterFailure, afterOnline, type SetHealth } from './breaker.ts';
+import { HEALTHY, afterEnd, afterFailure, afterOnline } from './breaker.ts';
+import type { CarriedSet, SetFacts } from './carried.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
-import { SetJobs, type CarriedJobs } from './jobs.ts';
+import { SetJobs } from './jobs.ts';
 import { suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
-import { SetRunners, type CarriedRunners } from './runners.ts';
+import { SetRunners, type SetRunner } from './runners.ts';
 import { desiredSize, type ScaleBounds } from '../../core/domain/scale.ts';
 import type { CiJobs } from '../../core/domain/ciServer.ts';
 import type { ListedRunner, ScheduleNow } from '../../core/calls/index.ts';
 
-/** What {@link SetState} keeps besides runners and jobs; plain data, all of it carried over. */
-export interface SetFacts {
-  spec: SetSpec;
-  /** What the set was last told to be. Holds and pauses are an operator's as well, and stand below. */
-  declaration: Omit<RunnerSetInput, 'holds' | 'paused'>;
-  /** The time of the last change (ms since the epoch). */
-  at: number;
-  schedule: ScheduleNow;
-  health: SetHealth;
-  holds: string[];
-  /** An operator's reason to start no runner. */
-  pausedBy?: string;
-  /** The set ends when its runners have. */
-  ending?: string;
-  /** By plain cancellation. */
-  cancelled?: true;
-  desired: number;
-  /** When `desired` last rose (ms since the epoch). */
-  lastScaleUpAt: number;
-  /** When the runners were last read from visibility. */
-  listedAt?: number;
-  /** When the last look at the jobs of the CI server began, and the last that had an answer. */
-  queueCheckAskedAt?: number;
-  checkedAt?: number;
-  /** Why the last look had no answer; `unsupported`: the CI server has no such look. */
-  queueCheckFailure?: string;
-  /** Ephemeral runners that ended with a job of which no event has told, and when. */
-  guards: [string, number][];
-}
-
-export interface CarriedSet {
-  readonly facts: SetFacts;
-  readonly jobs: CarriedJobs;
-  readonly runners: CarriedRunners;
-}
+/** So long a clock's next answer may be the same: it is not asked more often. */
+const SOON_MS = 1_000;
 
 export class SetState {
   readonly facts: SetFacts;
+  /** Runners that no scale-down and no rollout touches, by name or workflow id. */
+  readonly holds: Set<string>;
+  /** Ephemeral runners that ended with a job of which no event has told, by workflow id, and when. */
+  readonly guards: Map<string, number>;
   readonly jobs: SetJobs;
   readonly runners: SetRunners;
 
-  private constructor(facts: SetFacts, jobs: SetJobs, runners: SetRunners) {
+  private constructor(facts: SetFacts, carried?: CarriedSet) {
+    const { name } = facts.spec;
     this.facts = facts;
-    this.jobs = jobs;
-    this.runners = runners;
+    this.holds = new Set(carried?.holds);
+    this.guards = new Map(carried?.guards);
+    this.jobs = new SetJobs(name, carried?.jobs);
+    this.runners = new SetRunners(name, carried?.runners);
   }
 
   static begin(spec: SetSpec, declaration: RunnerSetInput, schedule: ScheduleNow, now: number): SetState {
-    const facts: SetFacts = { spec, declaration, at: now, schedule, health: HEALTHY, holds: [], desired: 0, lastScaleUpAt: now, guards: [] };
-    const state = new SetState(facts, new SetJobs(), new SetRunners(spec.name));
-    state.declare(spec, declaration, schedule, now);
+    const state = new SetState({ spec, declaration, at: now, schedule, health: HEALTHY, desired: 0, lastScaleUpAt: now });
+    state.declare(spec, declaration, schedule, now, now);
+    state.settle(now);
     return state;
   }
 
   /** The set of the run before. Its runners are read again: what happened at the seam is in visibility. */
-  static restore({ facts, jobs, runners }: CarriedSet): SetState {
+  static restore(carried: CarriedSet): SetState {
+    const { facts } = carried;
     if (facts.listedAt !== undefined) facts.listedAt = 0;
-    return new SetState(facts, new SetJobs(jobs), new SetRunners(facts.spec.name, runners));
+    return new SetState(facts, carried);
   }
 
   carry(): CarriedSet {
-    return { facts: this.facts, jobs: this.jobs.carry(), runners: this.runners.carry() };
+    return { facts: this.facts, holds: [...this.holds], guards: [...this.guards], jobs: this.jobs.carry(), runners: this.runners.carry() };
   }
 
-  // ---------------------------------------------------------------------------------------------------- news
+  // -------------------------------------------------------------------------- news: each costs the same, however many runners and jobs there are
 
   /** Another declaration. A template that differs starts with a clean slate; holds and pauses that it does not mention stay as they are. */
-  declare(spec: SetSpec, { holds, paused, ...declaration }: RunnerSetInput, schedule: ScheduleNow, now: number): void {
+  declare(spec: SetSpec, { holds, paused, ...declaration }: RunnerSetInput, schedule: ScheduleNow, askedAt: number, now: number): void {
     const { facts } = this;
     if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
-    Object.assign(facts, { spec, declaration, schedule });
+    Object.assign(facts, { spec, declaration });
+    this.reschedule(schedule, askedAt, now);
     delete facts.queueCheckAskedAt;
-    if (holds !== undefined) facts.holds = [...holds];
+    if (holds !== undefined) this.#holdOnly(holds);
     if (paused === true) facts.pausedBy ??= '';
     if (paused === false) delete facts.pausedBy;
-    this.settle(now);
   }
 
   /** What the set was last told to be, with an operator's holds and pauses. */
   declarationNow(): RunnerSetInput {
-    const { declaration, holds, pausedBy } = this.facts;
+    const { declaration, pausedBy } = this.facts;
     return {
       ...declaration,
-      ...(holds.length === 0 ? {} : { holds: [...holds] }),
+      ...(this.holds.size === 0 ? {} : { holds: [...this.holds] }),
       ...defined({ paused: pausedBy === undefined ? undefined : true }),
     };
   }
 
-  reschedule(schedule: ScheduleNow, now: number): void {
-    this.facts.schedule = schedule;
-    this.settle(now);
+  /**
+   * Which schedule holds, by the clock of the worker that was asked. From that clock only the distance is taken, because it need not be this set's; and
+   * it is asked again after a while in any case, because it may have been wrong.
+   * @param askedAt - what that clock showed (ms since the epoch)
+   */
+  reschedule(schedule: ScheduleNow, askedAt: number, now: number): void {
+    const { facts } = this;
+    facts.schedule = schedule;
+    if (schedule.until === undefined) delete facts.rescheduleAt;
+    else facts.rescheduleAt = now + Math.min(Math.max(schedule.until - askedAt, SOON_MS), facts.spec.relistMs);
   }
 
   pause(reason: string): void {
@@ -114,8 +97,8 @@ export class SetState {
   }
 
   hold(nameOrId: string, release: boolean): void {
-    const others = this.facts.holds.filter((held) => !this.isSame(held, nameOrId));
-    this.facts.holds = release ? others : [...others, nameOrId];
+    const others = [...this.holds].filter((held) => !this.isSame(held, nameOrId));
+    this.#holdOnly(release ? others : [...others, nameOrId]);
   }
 
   /** A runner goes by its name and by its workflow id. */
@@ -133,19 +116,21 @@ export class SetState {
 
   jobEvents(events: readonly JobEvent[], now: number): void {
     for (const event of events) if (!this.jobs.mayBeForgotten(event)) this.#jobEvent(event, now);
-    this.settle(now);
   }
 
   #jobEvent(event: JobEvent, now: number): void {
+    const { facts } = this;
     const job = this.jobs.take(event, now);
+    // By its own time, which does not change when its delivery is sent again.
+    facts.jobHeardAt = Math.max(facts.jobHeardAt ?? 0, event.at);
     const name = event.runnerName;
-    const workflowId = name === undefined ? undefined : workflowIdOfRunner(this.facts.spec.name, name);
+    const workflowId = name === undefined ? undefined : workflowIdOfRunner(facts.spec.name, name);
     if (name === undefined || workflowId === undefined) return;
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
       // It has ended: its place is accounted for, and its job is over. Before the first list nobody knows.
-      this.facts.guards = this.facts.guards.filter(([id]) => id !== workflowId);
-      if (this.facts.listedAt !== undefined && job?.state === 'assigned') this.jobs.runnerEnded((other) => other === name, now);
+      this.guards.delete(workflowId);
+      if (facts.listedAt !== undefined && job?.state === 'assigned') this.jobs.runnerEnded(workflowId, now);
       return;
     }
     Object.assign(runner, { runnerName: name, jobSeen: true });
@@ -154,17 +139,28 @@ export class SetState {
     else if (event.action === 'completed' && runner.state === 'busy') this.runners.enter(runner, 'idle', now);
   }
 
-  online({ workflowId, runnerName }: RunnerNews, now: number): void {
+  online(news: RunnerNews, now: number): void {
+    const runner = this.#up(news);
+    if (runner?.state === 'starting') this.runners.enter(runner, this.jobs.assignedTo(news.runnerName) ? 'busy' : 'idle', now);
+  }
+
+  /** Its job has started: by its own word, which may come before that it is online, and before the job's event. */
+  busy(news: RunnerNews, now: number): void {
+    const runner = this.#up(news);
+    if (runner?.state === 'starting' || runner?.state === 'idle') this.runners.enter(runner, 'busy', now);
+  }
+
+  #up({ workflowId, runnerName }: RunnerNews): SetRunner | undefined {
+    const { facts } = this;
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
       // One that this set has not started, or has lost sight of: the list will tell.
-      if (suffixOf(this.facts.spec.name, workflowId) !== undefined && !this.runners.hasEnded(workflowId)) delete this.facts.listedAt;
-      return;
+      if (suffixOf(facts.spec.name, workflowId) !== undefined && !this.runners.hasEnded(workflowId)) delete facts.listedAt;
+      return undefined;
     }
     runner.runnerName = runnerName;
-    if (runner.state === 'starting') this.runners.enter(runner, this.jobs.assignedTo(runnerName) ? 'busy' : 'idle', now);
-    if (runner.generation === this.facts.spec.generation) this.facts.health = afterOnline(this.facts.health);
-    this.settle(now);
+    if (runner.generation === facts.spec.generation) facts.health = afterOnline(facts.health);
+    return runner;
   }
 
   ended(news: RunnerEndedNews, now: number): void {
@@ -172,11 +168,10 @@ export class SetState {
     if (suffixOf(facts.spec.name, news.workflowId) === undefined || this.runners.hasEnded(news.workflowId)) return;
     const runner = this.runners.remove(news.workflowId, now);
     this.#letGo(news.workflowId, runner?.runnerName ?? news.runnerName);
-    const hadJob = this.#releaseJobsOf(news.workflowId, now);
+    const hadJob = this.jobs.runnerEnded(news.workflowId, now);
     if (runner !== undefined && runner.generation === facts.spec.generation) facts.health = afterEnd(facts.health, news, runner.startedAt, now, facts.spec);
     const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobSeen;
-    if (unaccounted && this.bounds.kind === 'elastic') facts.guards.push([news.workflowId, now]);
-    this.settle(now);
+    if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
   }
 
   /** Runners were put on their way: known before they are started, so that nothing is started twice. */
@@ -190,7 +185,6 @@ export class SetState {
     const { facts } = this;
     for (const workflowId of workflowIds) this.runners.remove(workflowId, now);
     facts.health = afterFailure(facts.health, why, now, now, facts.spec);
-    this.settle(now);
   }
 
   draining(workflowIds: readonly string[], gone: readonly string[], now: number): void {
@@ -199,7 +193,11 @@ export class SetState {
       if (runner !== undefined) this.runners.asked(runner, now);
     }
     for (const workflowId of gone) this.#vanished(workflowId, now);
-    this.settle(now);
+  }
+
+  /** Those that a list of this time should have, and has not. A clock that was ahead has brought the set's own time, at which it starts its runners, ahead of others. */
+  missing(listed: readonly ListedRunner[], at: number): string[] {
+    return this.runners.missing(listed, Math.max(at, this.facts.at));
   }
 
   /** @param gone - those of the runners that were missing in the list */
@@ -212,7 +210,6 @@ export class SetState {
     if (starting.some(({ state }) => state === 'idle' || state === 'busy')) this.facts.health = afterOnline(health);
     for (const workflowId of gone) this.#vanished(workflowId, now);
     this.facts.listedAt = now;
-    this.settle(now);
   }
 
   queueCheckBegins(now: number): void {
@@ -222,10 +219,9 @@ export class SetState {
   queueChecked(jobs: CiJobs, checkedAt: number, now: number): void {
     const { facts } = this;
     this.jobs.takeQueueCheck(jobs, checkedAt, now);
-    if (jobs.complete) facts.guards = facts.guards.filter(([, endedAt]) => endedAt > checkedAt);
+    if (jobs.complete) this.#unguard((endedAt) => endedAt <= checkedAt);
     facts.checkedAt = checkedAt;
     delete facts.queueCheckFailure;
-    this.settle(now);
   }
 
   queueNotChecked(why: string): void {
@@ -239,22 +235,21 @@ export class SetState {
     return spec.schedules[schedule.index ?? -1]?.bounds ?? spec.bounds;
   }
 
-  /** Notes what the demand is now. To be called after every change. */
+  /** Notes what the demand is now: once after all news of a moment, because it looks at every runner. */
   settle(now: number): void {
-    const { facts } = this;
+    const { facts, jobs } = this;
     facts.at = now;
-    facts.guards = facts.guards.filter(([, endedAt]) => endedAt + facts.spec.recreationGuardMs > now);
+    this.#unguard((endedAt) => endedAt + facts.spec.recreationGuardMs <= now);
     const busy = this.runners.all().filter(({ state }) => state === 'busy');
-    const assigned = this.jobs.assignedRunners();
     const checkedAt = facts.checkedAt ?? Number.POSITIVE_INFINITY;
     const desired =
       facts.ending !== undefined
         ? 0
         : desiredSize(this.bounds, {
             ...this.demand(),
-            finished: busy.filter(({ ephemeral, jobSeen, runnerName = '' }) => ephemeral && jobSeen && !assigned.has(runnerName)).length,
+            finished: busy.filter(({ ephemeral, jobSeen, runnerName = '' }) => ephemeral && jobSeen && !jobs.assignedTo(runnerName)).length,
             busyRunners: busy.length,
-            confirmedQueued: this.jobs.confirmedSince(checkedAt),
+            confirmedQueued: jobs.confirmedSince(checkedAt),
             busyBeforeCheck: busy.filter(({ busySince = checkedAt }) => busySince < checkedAt).length,
           });
     if (desired > facts.desired) facts.lastScaleUpAt = now;
@@ -263,38 +258,37 @@ export class SetState {
 
   /** Jobs that ask for a place of this set. */
   demand(): { queued: number; assigned: number } {
-    const { name } = this.facts.spec;
-    return this.jobs.count((runnerName) => {
-      const workflowId = workflowIdOfRunner(name, runnerName);
-      return workflowId === undefined || this.runners.get(workflowId)?.state === 'draining';
-    });
+    return this.jobs.count((workflowId) => this.runners.get(workflowId)?.state === 'draining');
   }
 
   isHeld({ workflowId, runnerName }: { workflowId: string; runnerName?: string }): boolean {
-    return this.facts.holds.some((held) => held === workflowId || held === runnerName);
+    return this.holds.has(workflowId) || (runnerName !== undefined && this.holds.has(runnerName));
   }
 
   /** Places that stay empty: no more than there are jobs that the missing events may be about. */
   guardedPlaces(): number {
-    const { guards } = this.facts;
-    if (guards.length === 0) return 0;
-    const lastEnd = Math.max(...guards.map(([, endedAt]) => endedAt));
-    return Math.max(0, Math.min(guards.length, this.demand().queued - this.jobs.confirmedSince(lastEnd)));
-  }
-
-  #releaseJobsOf(workflowId: string, now: number): boolean {
-    const { name } = this.facts.spec;
-    return this.jobs.runnerEnded((runnerName) => workflowIdOfRunner(name, runnerName) === workflowId, now);
+    if (this.guards.size === 0) return 0;
+    return Math.max(0, Math.min(this.guards.size, this.jobs.queued - this.jobs.confirmedSince(Math.max(...this.guards.values()))));
   }
 
   /** Gone without a word: nobody knows what became of it. */
   #vanished(workflowId: string, now: number): void {
     this.#letGo(workflowId, this.runners.remove(workflowId, now)?.runnerName);
-    this.#releaseJobsOf(workflowId, now);
+    this.jobs.runnerEnded(workflowId, now);
   }
 
   /** A hold ends with its runner. */
   #letGo(workflowId: string, runnerName: string | undefined): void {
-    this.facts.holds = this.facts.holds.filter((held) => held !== workflowId && held !== runnerName);
+    this.holds.delete(workflowId);
+    if (runnerName !== undefined) this.holds.delete(runnerName);
+  }
+
+  #holdOnly(held: readonly string[]): void {
+    this.holds.clear();
+    for (const nameOrId of held) this.holds.add(nameOrId);
+  }
+
+  #unguard(isOver: (endedAt: number) => boolean): void {
+    for (const [workflowId, endedAt] of this.guards) if (isOver(endedAt)) this.guards.delete(workflowId);
   }
 }

@@ -15,7 +15,7 @@ const MAX_ROWS = 50;
 
 export function setStatus(state: SetState, now: number): RunnerSetStatus {
   const { facts, jobs } = state;
-  const { spec, holds } = facts;
+  const { spec } = facts;
   const plan = planNow(state, now);
   const paused = whyNoneStarted(state, plan);
   const waitsFor = whatItWaitsFor(state, plan, now);
@@ -24,12 +24,13 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
     generation: spec.generation,
     desired: facts.desired,
     ...leastAndMost(state.bounds),
+    ...defined({ replicas: state.bounds.kind === 'fixed' ? state.bounds.replicas : undefined, warm: state.bounds.warm || undefined }),
     runners: state.runners.all().map((runner) => runnerStatus(runner, state.isHeld(runner))),
     jobs: { ...state.demand(), startedTotal: jobs.startedTotal, completedTotal: jobs.completedTotal },
     ...defined({ paused, waitsFor: waitsFor === '' ? undefined : waitsFor, ending: facts.ending, scopeKind: spec.scope?.kind }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',
-    holds: [...holds],
+    holds: [...state.holds],
   };
 }
 
@@ -51,12 +52,13 @@ function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
   const old = state.runners.all().filter(({ generation }) => generation !== spec.generation).length;
   const unheeding = state.runners.all().filter(({ asked }) => asked !== undefined && asked.times > 1).length;
   const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
-  const guardUntil = Math.max(0, ...facts.guards.map(([, endedAt]) => endedAt + spec.recreationGuardMs));
+  const guardUntil = Math.max(0, ...state.guards.values()) + spec.recreationGuardMs;
   return [
     ...(facts.ending === undefined ? [] : [`its runners to leave, then it ends: ${facts.ending}`]),
     ...(facts.ending === undefined && old > 0 ? [`rollout: ${old} runners of an earlier template are left`] : []),
     ...(unheeding > 0 ? [`${unheeding} runners that were asked to drain and do not: each is asked again every ${formatDuration(spec.relistMs)}`] : []),
-    ...(plan.excess > 0 ? [`scale-down of ${plan.excess} idle runners: not ${until(plan.scaleDownAt)}`] : []),
+    ...(plan.excess > 0 ? [`scale-down of ${plan.excess} runners: not ${until(plan.scaleDownAt)}`] : []),
+    ...(plan.crowded > 0 ? [`places: ${plan.crowded} runners are not started before others are gone, because max counts those that leave`] : []),
     ...(plan.withheld > 0 && plan.guarded > 0 ? [`recreation guard: ${plan.guarded} places stay empty ${until(guardUntil)}, or until the jobs of their runners are accounted for`] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [`next try: not ${until(plan.allowance.until)}`] : []),
     ...(longQueued > 0 ? [`runners: ${longQueued} jobs have been queued for more than ${formatDuration(LONG_QUEUED_MS)}`] : []),

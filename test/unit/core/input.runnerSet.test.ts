@@ -19,12 +19,12 @@ describe('a set’s declaration', () => {
   });
 
   test('everything, in ms', () => {
-    const parsed = parse({ name: 'linux', template, minIdle: 1, max: 9, scaleDownDelay: '0s', queueCheck: '1m', rollout: { maxSurge: 3 }, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 4 }], paused: true });
+    const parsed = parse({ name: 'linux', template, minIdle: 1, max: 9, warm: 2, scaleDownDelay: '0s', queueCheck: '1m', rollout: { maxSurge: 3 }, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 4 }], paused: true });
     expect(parsed).toMatchObject({
       ok: true,
       spec: {
         scope: { kind: 'organization', name: 'acme' },
-        bounds: { kind: 'elastic', minIdle: 1, max: 9 },
+        bounds: { kind: 'elastic', minIdle: 1, max: 9, warm: 2 },
         scaleDownDelayMs: 0,
         recreationGuardMs: 600_000,
         queueCheckMs: 60_000,
@@ -32,7 +32,7 @@ describe('a set’s declaration', () => {
         ephemeral: true,
         slots: false,
         labels: ['linux'],
-        schedules: [{ cron: '0 8 * * *', timeZone: 'UTC', durationMs: 3_600_000, bounds: { kind: 'fixed', replicas: 4 } }],
+        schedules: [{ cron: '0 8 * * *', timeZone: 'UTC', durationMs: 3_600_000, bounds: { kind: 'fixed', replicas: 4, warm: 2 } }],
       },
     });
   });
@@ -47,6 +47,10 @@ describe('a set’s declaration', () => {
     ['too many', { ...set, replicas: 5_001 }, ['replicas must be at most 5000: make a larger fleet of several sets']],
     ['the set’s own fields in the template', { ...set, template: { ...template, name: 'x', set: 'y' } }, ['template.name is given by the set; remove it', 'template.set is given by the set; remove it']],
     ['a schedule', { ...set, schedules: [{ cron: 'never', duration: '1h', replicas: 1, max: 2 }] }, ['schedules.0.max and replicas exclude each other: give replicas, or max with minIdle', 'schedules.0.cron is wrong']],
+    ['replace-ahead beyond what a set may have', { ...set, replicas: 4_999, warm: 2 }, ['warm and replicas must be at most 5000 together: make a larger fleet of several sets']],
+    ['replace-ahead of static runners', { ...set, warm: 1, template: { ...template, ephemeral: false } }, ['warm is for ephemeral runners of a CI server: others need no successor when their job starts; remove it']],
+    ['replace-ahead beside slots', { ...set, warm: 1, template: { ...template, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' }] } }, ['warm has no place beside volumes of slots: a successor would need one more; remove it']],
+    ['replace-ahead of less than none', { ...set, warm: -1 }, ['warm must be 0 or more']],
     ['durations', { ...set, scaleDownDelay: 'soon' }, ['scaleDownDelay is not a duration; write for example "30s", "10m" or "1h30m"']],
     ['a surge of none would never roll out', { ...set, rollout: { maxSurge: 0 } }, ['rollout.maxSurge must be 1 or more']],
     ['a long name', { ...set, name: 'x'.repeat(37) }, ['name must be at most 36 characters: suffixes are appended, and GitHub allows 64']],

@@ -1,24 +1,26 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
-import { applyJobEvent, MAX_LIVE_JOBS, SetJobs, type JobRecord } from '../../../workflows/runnerSet/jobs.ts';
+import { applyJobEvent, type JobRecord } from '../../../workflows/runnerSet/jobRecord.ts';
+import { MAX_LIVE_JOBS, SetJobs } from '../../../workflows/runnerSet/jobs.ts';
 
 const HOUR = 3_600_000;
+const RUNNER = 'linux-abcdefghij-0a1b2c3d4e';
 const event = (action: JobEvent['action'], more: Partial<JobEvent> = {}): JobEvent => ({ action, jobId: 7, runAttempt: 1, repository: 'acme/app', labels: ['linux'], at: 1_000, ...more });
 const queued = event('queued');
-const started = event('in_progress', { at: 2_000, runnerName: 'r1' });
-const done = event('completed', { at: 3_000, runnerName: 'r1', conclusion: 'success' });
+const started = event('in_progress', { at: 2_000, runnerName: RUNNER });
+const done = event('completed', { at: 3_000, runnerName: RUNNER, conclusion: 'success' });
 const anywhere = (): boolean => false;
 
 describe('the last word on a job', () => {
   test.each<[string, JobEvent[], Partial<JobRecord>]>([
-    ['in order', [queued, started, done], { state: 'done', since: 1_000, runnerName: 'r1' }],
-    ['queued comes last', [started, queued], { state: 'assigned', runnerName: 'r1' }],
-    ['the end comes first', [done, queued, started], { state: 'done', runnerName: 'r1' }],
-    ['each comes twice', [queued, queued, started, started], { state: 'assigned', runnerName: 'r1' }],
+    ['in order', [queued, started, done], { state: 'done', since: 1_000, runnerName: RUNNER }],
+    ['queued comes last', [started, queued], { state: 'assigned', runnerName: RUNNER }],
+    ['the end comes first', [done, queued, started], { state: 'done', runnerName: RUNNER }],
+    ['each comes twice', [queued, queued, started, started], { state: 'assigned', runnerName: RUNNER }],
     ['cancelled before it started: no runner is named', [queued, event('completed', { conclusion: 'cancelled' })], { state: 'done' }],
     ['skipped: nothing else is ever heard of it', [event('completed', { conclusion: 'skipped' })], { state: 'done' }],
-    ['only an overtaken event names the runner', [event('completed'), started], { state: 'done', runnerName: 'r1' }],
+    ['only an overtaken event names the runner', [event('completed'), started], { state: 'done', runnerName: RUNNER }],
   ])('%s', (_what, events, expected) => {
     let job: JobRecord | undefined;
     for (const one of events) job = applyJobEvent(job, one, 5_000);
@@ -43,43 +45,51 @@ describe('the last word on a job', () => {
 
 describe('all jobs of a set', () => {
   test('another attempt is another job; each is released once', () => {
-    const jobs = new SetJobs();
+    const jobs = new SetJobs('linux');
     for (const one of [queued, event('queued', { runAttempt: 2 }), done, done, queued]) jobs.take(one, 1);
     expect(jobs.count(anywhere)).toEqual({ queued: 1, assigned: 0 });
     expect(jobs).toMatchObject({ startedTotal: 1, completedTotal: 1 });
   });
 
-  test('a job that runs on somebody else’s runner asks for no place', () => {
-    const jobs = new SetJobs();
-    jobs.take(started, 1);
-    expect(jobs.count((name) => name === 'r1')).toEqual({ queued: 0, assigned: 0 });
-    expect(jobs.count(anywhere)).toEqual({ queued: 0, assigned: 1 });
+  test('a job that runs on somebody else’s runner asks for no place, nor does one on a runner that leaves', () => {
+    const jobs = new SetJobs('linux');
+    for (const [jobId, runnerName] of [[1, 'mac-abcdefghij-0a1b2c3d4e'], [2, RUNNER], [3, undefined]] as const) jobs.take({ ...started, jobId, ...(runnerName === undefined ? { runnerName: '' } : { runnerName }) }, 1);
+    expect(jobs.count(anywhere)).toEqual({ queued: 0, assigned: 2 });
+    expect(jobs.count((workflowId) => workflowId === 'runner-linux-abcdefghij')).toEqual({ queued: 0, assigned: 1 });
+  });
+
+  test('a runner’s end is that of the jobs under each of its names; a name is one runner’s', () => {
+    const jobs = new SetJobs('linux');
+    for (const [jobId, runnerName] of [[1, RUNNER], [2, `${RUNNER}-r2`], [3, 'linux-bcdefghijk-0a1b2c3d4e']] as const) jobs.take({ ...started, jobId, runnerName }, 1);
+    expect([RUNNER, `${RUNNER}-r3`].map((name) => jobs.assignedTo(name))).toEqual([true, false]);
+    expect([jobs.runnerEnded('runner-linux-abcdefghij', 2), jobs.runnerEnded('runner-linux-abcdefghij', 2)]).toEqual([true, false]);
+    expect({ ...jobs.count(anywhere), over: jobs.completedTotal, left: jobs.assignedTo(RUNNER) }).toEqual({ queued: 0, assigned: 1, over: 2, left: false });
   });
 
   const listed = { id: 7, runAttempt: 1, repository: 'acme/app', labels: [], queuedAt: 1_000 };
   test.each([
     ['a queued job that no event told of is found', [], [{ ...listed, status: 'queued' as const }], true, { queued: 1, assigned: 0 }],
-    ['a running one, too', [], [{ ...listed, status: 'in_progress' as const, startedAt: 2_000, runnerName: 'r1' }], true, { queued: 0, assigned: 1 }],
+    ['a running one, too', [], [{ ...listed, status: 'in_progress' as const, startedAt: 2_000, runnerName: RUNNER }], true, { queued: 0, assigned: 1 }],
     ['what has started since the look began stays started', [queued, started], [{ ...listed, status: 'queued' as const }], true, { queued: 0, assigned: 1 }],
     ['who is not listed waits no longer', [queued], [], true, { queued: 0, assigned: 0 }],
     ['nor runs any longer', [queued, started], [], true, { queued: 0, assigned: 0 }],
     ['unless the look left something out', [queued], [], false, { queued: 1, assigned: 0 }],
   ])('a look: %s', (_what, events, seen, complete, expected) => {
-    const jobs = new SetJobs();
+    const jobs = new SetJobs('linux');
     for (const one of events) jobs.take(one, 1_000);
     jobs.takeQueueCheck({ jobs: seen, complete }, 60_000, 60_500);
     expect(jobs.count(anywhere)).toEqual(expected);
   });
 
   test('a look that began before the event, or a moment after it, cannot deny it', () => {
-    const jobs = new SetJobs();
+    const jobs = new SetJobs('linux');
     jobs.take(queued, 60_000);
     jobs.takeQueueCheck({ jobs: [], complete: true }, 65_000, 66_000);
     expect(jobs.count(anywhere)).toEqual({ queued: 1, assigned: 0 });
   });
 
   test('a job that had left and was queued again is found by the next look', () => {
-    const jobs = new SetJobs();
+    const jobs = new SetJobs('linux');
     jobs.take(queued, 1_000);
     jobs.takeQueueCheck({ jobs: [], complete: true }, 60_000, 60_500);
     jobs.takeQueueCheck({ jobs: [{ ...listed, status: 'queued' }], complete: true }, 120_000, 120_500);
@@ -87,7 +97,7 @@ describe('all jobs of a set', () => {
   });
 
   test('100,000 jobs, each told of three times, leave no more than is allowed', () => {
-    const jobs = new SetJobs();
+    const jobs = new SetJobs('linux');
     for (let jobId = 0; jobId < 100_000; jobId++) for (const one of [queued, started, done]) jobs.take({ ...one, jobId }, jobId * 100);
     expect(jobs.size.live).toBe(0);
     expect(jobs.size.over).toBeLessThanOrEqual(20_000);
@@ -98,21 +108,21 @@ describe('all jobs of a set', () => {
   });
 
   test('as many as can wait fit into what continue-as-new carries over', () => {
-    const jobs = new SetJobs();
+    const jobs = new SetJobs('linux');
     for (let jobId = 0; jobId < MAX_LIVE_JOBS + 5; jobId++) jobs.take({ ...queued, jobId: 40_000_000_000 + jobId, at: 1_800_000_000_000 }, 1_800_000_000_000);
     expect(jobs.size.live).toBe(MAX_LIVE_JOBS);
     const carried = JSON.stringify(jobs.carry());
     expect(carried.length).toBeLessThan(1_000_000);
-    expect(new SetJobs(JSON.parse(carried)).carry()).toEqual(jobs.carry());
+    expect(new SetJobs('linux', JSON.parse(carried)).carry()).toEqual(jobs.carry());
   });
 
   test('what may be a repetition about a job that is forgotten is known by its time, in the next run too', () => {
     const at = 10 * HOUR;
-    const jobs = new SetJobs();
+    const jobs = new SetJobs('linux');
     for (const one of [queued, started, done]) jobs.take({ ...one, at }, at);
     expect(jobs.mayBeForgotten({ ...queued, at })).toBe(false); // it is known to be over
     jobs.forget(at + 7 * HOUR);
-    const next = new SetJobs(JSON.parse(JSON.stringify(jobs.carry())));
+    const next = new SetJobs('linux', JSON.parse(JSON.stringify(jobs.carry())));
     for (const one of [jobs, next]) {
       for (const event of [queued, started, done]) expect(one.mayBeForgotten({ ...event, at })).toBe(true);
       expect(one.mayBeForgotten({ ...queued, jobId: 8, at: at + 1 })).toBe(false); // that one cannot have been over
@@ -124,7 +134,7 @@ describe('all jobs of a set', () => {
   });
 
   test('jobs whose end is never heard of are given up when GitHub must have ended them', () => {
-    const jobs = new SetJobs();
+    const jobs = new SetJobs('linux');
     jobs.take(queued, 0);
     jobs.take({ ...started, jobId: 8 }, 0);
     jobs.forget(25 * HOUR);

@@ -35,7 +35,7 @@ function life(ephemeral: boolean, loses: (word: Word, index: number) => boolean)
 
 describe.each([['static', false], ['ephemeral', true]])('%s runners', (_kind, ephemeral) => {
   const { said } = life(ephemeral, () => false);
-  test.each(Object.entries(said) as [Word, number][])('a lost "%s", the first, the second, … of %d; or two in a row', (word, count) => {
+  test.each((Object.entries(said) as [Word, number][]).filter(([word]) => word !== 'busy'))('a lost "%s", the first, the second, … of %d; or two in a row', (word, count) => {
     expect(count).toBeGreaterThan(3);
     for (let lost = 0; lost < count; lost++) {
       for (const inARow of [1, 2]) expect(life(ephemeral, (one, index) => one === word && index >= lost && index < lost + inARow).said[word]).toBeGreaterThanOrEqual(lost + 1);

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { HEALTHY, afterEnd, afterOnline, startAllowance, type SetHealth } from '../../../workflows/runnerSet/breaker.ts';
 import { planSet, type PlanFacts, type PlannedRunner } from '../../../workflows/runnerSet/plan.ts';
 import { freshSuffix, suffixOf, workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
-import { desiredSize, leastAndMost, toBounds } from '../../../core/domain/scale.ts';
+import { desiredSize, keepsReady, leastAndMost, mostPods, toBounds } from '../../../core/domain/scale.ts';
 
 /** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of. */
 function runners(...shorthand: string[]): PlannedRunner[] {
@@ -13,24 +13,34 @@ function runners(...shorthand: string[]): PlannedRunner[] {
 }
 
 const facts = (more: Partial<PlanFacts> & { runners?: readonly PlannedRunner[] }): PlanFacts => ({
-  now: 1_000_000, runners: [], generation: 'new', desired: 0, guardedPlaces: 0, mayStart: Number.POSITIVE_INFINITY, maxSurge: 1, scaleDownAt: 0, mode: 'run', ...more,
+  now: 1_000_000, runners: [], generation: 'new', desired: 0, most: Number.POSITIVE_INFINITY, guardedPlaces: 0, mayStart: Number.POSITIVE_INFINITY, maxSurge: 1, scaleDownAt: 0, mode: 'run', ...more,
 });
 
 describe('the plan of a set', () => {
   const NEVER = Number.POSITIVE_INFINITY;
-  test.each<[string, Partial<PlanFacts>, { start: number; drain: string[]; excess?: number; withheld?: number }]>([
+  test.each<[string, Partial<PlanFacts>, { start: number; drain: string[]; excess?: number; withheld?: number; crowded?: number }]>([
     ['starts what is missing, at once', { desired: 3, runners: runners('new/busy'), scaleDownAt: NEVER }, { start: 2, drain: [] }],
-    ['those that leave have left', { desired: 2, runners: runners('new/draining', 'new/idle') }, { start: 1, drain: [] }],
+    ['those that leave have left, of a fixed number', { desired: 2, runners: runners('new/draining', 'new/idle') }, { start: 1, drain: [] }],
+    ['under a most they are there until they are gone', { desired: 2, most: 2, runners: runners('new/draining', 'new/idle') }, { start: 0, drain: [], crowded: 1 }],
+    ['so are those on their way, held or not', { desired: 4, most: 4, runners: runners('new/starting', 'new/starting!', 'new/draining') }, { start: 1, drain: [], crowded: 1 }],
+    ['a most that was lowered starts nothing', { desired: 2, most: 2, runners: runners('new/draining', 'new/draining', 'new/draining') }, { start: 0, drain: [], crowded: 2 }],
+    ['room first, then the guard', { desired: 4, most: 4, guardedPlaces: 1, runners: runners('new/draining', 'new/busy') }, { start: 1, drain: [], withheld: 1, crowded: 1 }],
     ['one on its way counts', { desired: 1, runners: runners('new/starting') }, { start: 0, drain: [] }],
     ['the guard keeps places empty', { desired: 3, guardedPlaces: 2 }, { start: 1, drain: [], withheld: 2 }],
     ['a breaker lets one through', { desired: 3, mayStart: 1 }, { start: 1, drain: [], withheld: 2 }],
     ['scales down the oldest idle ones', { desired: 1, runners: runners('new/idle@9', 'new/idle@1', 'new/idle@5') }, { start: 0, drain: ['r1', 'r2'] }],
-    ['never a busy one, nor one on its way', { desired: 0, runners: runners('new/busy', 'new/starting', 'new/idle') }, { start: 0, drain: ['r2'] }],
+    ['before them those that are not up yet, the newest first', { desired: 2, runners: runners('new/idle@1', 'new/starting@2', 'new/starting@3', 'new/idle@4', 'new/starting@5') }, { start: 0, drain: ['r4', 'r2', 'r1'] }],
+    ['all of those when nothing is wanted', { desired: 0, runners: runners('new/starting', 'new/starting') }, { start: 0, drain: ['r1', 'r0'] }],
+    ['not before the delay is over either', { desired: 0, scaleDownAt: 1_000_001, runners: runners('new/starting', 'new/idle') }, { start: 0, drain: [], excess: 2 }],
+    ['nor one that is held', { desired: 0, runners: runners('new/starting!', 'new/starting') }, { start: 0, drain: ['r1'] }],
+    ['never a busy one', { desired: 0, runners: runners('new/busy', 'new/idle') }, { start: 0, drain: ['r1'] }],
     ['never a held one', { desired: 0, runners: runners('new/idle!', 'new/idle') }, { start: 0, drain: ['r1'] }],
     ['not before the delay is over', { desired: 0, scaleDownAt: 1_000_001, runners: runners('new/idle', 'new/idle') }, { start: 0, drain: [], excess: 2 }],
     ['at the very moment it is', { desired: 0, scaleDownAt: 1_000_000, runners: runners('new/idle') }, { start: 0, drain: ['r0'] }],
     ['rollout: a new one first', { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle') }, { start: 1, drain: [] }],
     ['rollout: no more than the surge', { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle', 'new/starting') }, { start: 0, drain: [] }],
+    ['rollout: the surge comes on top of the most', { desired: 3, most: 3, runners: runners('old/idle', 'old/idle', 'old/idle') }, { start: 1, drain: [] }],
+    ['rollout: but no more than of the old ones are left', { desired: 3, most: 3, maxSurge: 5, runners: runners('old/busy', 'new/draining', 'new/draining', 'new/draining') }, { start: 0, drain: [], crowded: 3 }],
     ['rollout: a larger surge', { desired: 3, maxSurge: 5, runners: runners('old/idle', 'old/idle', 'old/idle') }, { start: 3, drain: [] }],
     ['rollout: one old leaves for each new one online', { desired: 3, runners: runners('old/busy', 'old/idle', 'old/idle', 'new/idle') }, { start: 0, drain: ['r1'] }],
     ['rollout: who leaves is counted until gone', { desired: 3, runners: runners('old/draining', 'old/idle', 'old/idle', 'new/idle') }, { start: 0, drain: [] }],
@@ -49,9 +59,9 @@ describe('the plan of a set', () => {
     ['the end: asked again, held or not', { mode: 'end', runners: runners('new/draining?!', 'new/draining', 'new/idle') }, { start: 0, drain: ['r2', 'r0'] }],
     ['paused: those that run go on', { mode: 'leave', mayStart: 0, desired: 1, runners: runners('old/idle', 'new/idle', 'new/idle') }, { start: 0, drain: [] }],
     ['the end: everybody goes, held or busy', { mode: 'end', runners: runners('new/idle!', 'old/busy', 'new/draining') }, { start: 0, drain: ['r0', 'r1'] }],
-  ])('%s', (_what, given, { start, drain, excess = 0, withheld = 0 }) => {
+  ])('%s', (_what, given, { start, drain, excess = 0, withheld = 0, crowded = 0 }) => {
     const plan = planSet(facts(given));
-    expect({ ...plan, drain: plan.drain.map(({ workflowId }) => workflowId) }).toEqual({ start, drain, excess, withheld });
+    expect({ ...plan, drain: plan.drain.map(({ workflowId }) => workflowId) }).toEqual({ start, drain, excess, withheld, crowded });
   });
 });
 
@@ -73,8 +83,34 @@ describe('the size that is wanted', () => {
     expect(desiredSize(toBounds(scale), asking)).toBe(wanted);
   });
 
+  test.each([
+    ['nobody is busy: nothing', { replicas: 4 }, 2, quiet, 4],
+    ['a successor for each busy one', { replicas: 4 }, 2, { ...quiet, busyRunners: 1, assigned: 1 }, 5],
+    ['so many at the most', { replicas: 4 }, 2, { ...quiet, busyRunners: 4 }, 6],
+    ['with a most: none without a job', { max: 10 }, 2, quiet, 0],
+    ['on top of the jobs', { max: 10 }, 2, { ...quiet, busyRunners: 3, assigned: 3, queued: 2 }, 7],
+    ['never beyond the most', { max: 4 }, 2, { ...quiet, busyRunners: 3, assigned: 3 }, 4],
+    ['idle ones that are kept anyway are enough', { minIdle: 2, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 5],
+    ['and more of them more than enough', { minIdle: 5, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 8],
+    ['fewer are made up to it', { minIdle: 1, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 5],
+  ])('started ahead: %s', (_what, scale, warm, asking, wanted) => {
+    expect(desiredSize(toBounds(scale, warm), asking)).toBe(wanted);
+  });
+
+  test.each([
+    [{ replicas: 3 }, 0, false],
+    [{ replicas: 3 }, 1, true],
+    [{ max: 3 }, 0, false],
+    [{ max: 3 }, 1, true],
+    [{ minIdle: 1, max: 3 }, 0, true],
+  ])('%j with %d ahead: runners are kept ready: %s', (scale, warm, ready) => {
+    expect(keepsReady(toBounds(scale, warm))).toBe(ready);
+  });
+
   test('its bounds', () => {
-    expect([leastAndMost(toBounds({ replicas: 3 })), leastAndMost(toBounds({ minIdle: 1, max: 9 }))]).toEqual([{ min: 3, max: 3 }, { min: 1, max: 9 }]);
+    const [fixed, ahead, elastic] = [toBounds({ replicas: 3 }), toBounds({ replicas: 3 }, 2), toBounds({ minIdle: 1, max: 9 }, 2)];
+    expect([fixed, ahead, elastic].map(leastAndMost)).toEqual([{ min: 3, max: 3 }, { min: 3, max: 5 }, { min: 1, max: 9 }]);
+    expect([fixed, ahead, elastic].map(mostPods)).toEqual([Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 9]);
   });
 });
 

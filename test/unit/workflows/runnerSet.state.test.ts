@@ -3,7 +3,8 @@ import type { ListedRunner } from '../../../core/calls/index.ts';
 import type { JobEvent, RunnerPhase } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
-import { SetState, type CarriedSet } from '../../../workflows/runnerSet/state.ts';
+import type { CarriedSet } from '../../../workflows/runnerSet/carried.ts';
+import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
 
@@ -25,6 +26,7 @@ function busySet(ephemeral: boolean): SetState {
   state.starting([{ workflowId }], NOW);
   state.online({ workflowId, runnerName }, NOW);
   state.jobEvents([event('in_progress', 1, runnerName), event('queued', 2)], NOW);
+  state.settle(NOW);
   return state;
 }
 
@@ -32,14 +34,17 @@ test('a job does not wait for an ephemeral runner that has had its job to be gon
   const state = busySet(true);
   expect(state.facts.desired).toBe(2);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
+  state.settle(NOW);
   expect({ desired: state.facts.desired, runners: state.runners.all().map((runner) => runner.state) }).toEqual({ desired: 2, runners: ['busy'] });
   state.ended({ workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true }, NOW);
+  state.settle(NOW);
   expect({ desired: state.facts.desired, runners: state.runners.all() }).toEqual({ desired: 1, runners: [] });
 });
 
 test('a static one takes it', () => {
   const state = busySet(false);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
+  state.settle(NOW);
   expect({ desired: state.facts.desired, runners: state.runners.all().map((runner) => runner.state) }).toEqual({ desired: 1, runners: ['idle'] });
 });
 
@@ -71,8 +76,10 @@ describe('a delivery that is sent again', () => {
     const state = busySet(false);
     state.jobEvents([...all, event('completed', 2, runnerName)], NOW);
     state.listed([{ workflowId, runnerName, phase: 'Idle', startedAt: NOW }], [], NOW + later);
+    state.settle(NOW + later);
     const before = JSON.parse(JSON.stringify(state.carry())) as CarriedSet;
     for (const one of all) state.jobEvents([one], NOW + later);
+    state.settle(NOW + later);
     expect(state.carry()).toEqual(before);
     expect(state.runners.all()).toMatchObject([{ state: 'idle' }]);
   });
@@ -142,11 +149,17 @@ describe('what a list says of a runner is its own word', () => {
   test('that it is not there proves nothing, until Temporal itself says that it is gone', () => {
     const state = busySet(true);
     const later = NOW + 3_600_000;
-    expect(state.runners.missing([], later)).toEqual([workflowId]);
+    expect(state.missing([], later)).toEqual([workflowId]);
     state.listed([], [], later);
     expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
     state.listed([], [workflowId], later);
     expect(known(state)).toEqual([]);
+  });
+
+  test('that it is missing is seen by the set’s own time, where a clock that was ahead has brought that ahead of the list’s', () => {
+    const state = busySet(true);
+    state.settle(NOW + 5_001);
+    expect(state.missing([], NOW - 3_600_000)).toEqual([workflowId]);
   });
 
   test('what was asked of it is carried over', () => {

@@ -23,8 +23,8 @@ export async function scaleSet(session: Session, output: Output, name: string, s
   if (!saysSo(status, scale)) output.note('schedule', `${status.name}: a schedule holds now; the new size counts when it is over`);
 }
 
-const saysSo = ({ min, max }: RunnerSetStatus, { replicas, minIdle, max: most }: SetScale): boolean =>
-  (replicas === undefined || (replicas === min && replicas === max)) && (minIdle === undefined || minIdle === min) && (most === undefined || most === max);
+const saysSo = ({ min, max, replicas: fixed }: RunnerSetStatus, { replicas, minIdle, max: most }: SetScale): boolean =>
+  (replicas === undefined || replicas === fixed) && (minIdle === undefined || minIdle === min) && (most === undefined || most === max);
 
 export async function pauseSet(session: Session, output: Output, name: string, reason: string = requestedBy()): Promise<void> {
   const { workflowId } = await runningSet(session, name);

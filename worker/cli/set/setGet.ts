@@ -97,8 +97,8 @@ export function setLines(details: SetDetails, now: number): string[] {
 }
 
 /** `3 to 20`, or `fixed` */
-export function boundsText({ min, max }: Pick<RunnerSetStatus, 'min' | 'max'>): string {
-  return min === max ? `fixed at ${max}` : `at least ${min} idle, at most ${max}`;
+export function boundsText({ min, max, replicas, warm }: Pick<RunnerSetStatus, 'min' | 'max' | 'replicas' | 'warm'>): string {
+  return `${replicas === undefined ? `at least ${min} idle, at most ${max}` : `fixed at ${replicas}`}${warm === undefined ? '' : `, ${warm} started ahead`}`;
 }
 
 function runnersTable({ runners, generation }: RunnerSetStatus, now: number): string {

@@ -1,0 +1,58 @@
+/** What is known of one job, and what each piece of news makes of it. Pure. */
+import type { JobEvent } from '../../core/contract/index.ts';
+import { isFurther, stateOf, type JobState } from '../../core/domain/jobSteps.ts';
+
+/** One job of one attempt. Times in ms since the epoch. */
+export interface JobRecord {
+  readonly state: JobState;
+  /** When it was queued, or the first thing known of it happened, by the CI server's clock. */
+  readonly since: number;
+  /** When this set last learnt something about it, by the workflow's clock. */
+  readonly seenAt: number;
+  /** The runner it runs or ran on, by its name at the CI server. */
+  readonly runnerName?: string;
+  /** Start of the last look at the CI server that found it queued. */
+  readonly confirmedAt?: number;
+}
+
+/**
+ * What is known of a job after an event. The same record when the event says nothing new.
+ * @param job - what is known so far, if anything
+ * @param now - the workflow's clock
+ */
+export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: number): JobRecord {
+  const state = stateOf(event);
+  const named = event.runnerName === undefined || event.runnerName === '' ? {} : { runnerName: event.runnerName };
+  if (job === undefined) return { state, since: event.at, seenAt: now, ...named };
+  if (isFurther(state, job.state)) return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
+  // An event that was overtaken may still be the only one to name the runner.
+  if (job.runnerName === undefined && 'runnerName' in named) return { ...job, seenAt: now, ...named };
+  return job;
+}
+
+/**
+ * What is known of a job after a look at the CI server found it queued. The look is older than an event that came meanwhile: what has
+ * gone further since stays.
+ * @param checkedAt - when the look began, by the workflow's clock
+ */
+export function confirmQueued(job: JobRecord | undefined, queuedAt: number, checkedAt: number, now: number): JobRecord {
+  if (job === undefined) return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: checkedAt };
+  if (job.state === 'queued' || (job.state === 'left' && job.seenAt < checkedAt)) return { ...job, state: 'queued', seenAt: now, confirmedAt: checkedAt };
+  return job;
+}
+
+/**
+ * What is known of a job after a look at all jobs of the CI server did not find it: whoever waited has left, and who ran is done.
+ * An event may still say where it went.
+ */
+export function confirmAbsent(job: JobRecord, checkedAt: number, now: number): JobRecord {
+  if (job.seenAt >= checkedAt) return job;
+  if (job.state === 'queued') return { ...without(job, 'confirmedAt'), state: 'left', seenAt: now };
+  if (job.state === 'assigned') return { ...job, state: 'done', seenAt: now };
+  return job;
+}
+
+function without<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
+  const { [key]: _dropped, ...rest } = object;
+  return rest;
+}
