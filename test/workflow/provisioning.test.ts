@@ -122,10 +122,10 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     run = await world.start({ intervals: { lateCreation: '4s' } });
     await until('a try', () => ci.count('register') >= 1);
     await run.handle.signal('cancel');
-    await run.reaches('waiting', ({ waitsFor }) => waitsFor === 'what the interrupted provisioning may still make');
+    const { runnerName } = await run.reaches('waiting', ({ waitsFor }) => waitsFor === 'what the interrupted provisioning may still make');
     const { workflowId } = run.handle;
     const identity = { workflowId, firstRunId: (await run.handle.describe()).runId, attempt: 1 };
-    await compute.storeRegistrationSecret(identity, { runnerName: 'late', runnerId: ci.connect('late', false), env: {} });
+    await compute.storeRegistrationSecret(identity, { runnerName, runnerId: ci.connect(runnerName, false), env: {} });
     await compute.createPod({ identity, labels: {}, terminationGracePeriodSeconds: 30 });
     expect(await run.result()).toMatchObject({ outcome: 'aborted' });
     expectNothingLeft({ compute, ci });
