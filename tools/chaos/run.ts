@@ -35,6 +35,11 @@ const SOON_MS = 10_000;
  * the workflow's task, for which its own workers are preferred, after the SDK's 10 s.
  */
 const DEATH_MS = 25_000;
+/**
+ * A set that has lost the event of a job's end learns of it by a look at the CI server's list, every five seconds here, which proves nothing of the last
+ * ten (workflows/runnerSet/jobs.ts).
+ */
+const HEALED_MS = 15_000;
 const DEATHS = new Set<FaultKind>(['worker_killed', 'workers_killed']);
 /** Without any progress. Longer than any of the waits on purpose: `intervals.lateCreation`, a `deregistration`'s pace. */
 const PATIENCE_MS = 240_000;
@@ -135,7 +140,7 @@ class Run {
     const overAt = observer.now();
     await this.#comes('all jobs to end', () => observer.openJobs().map(({ id, status }) => ({ what: `job ${id} is ${status}` })));
     const doneAt = observer.now();
-    await this.#comes('all to be at rest', async () => await unsettled(this.#world, this.#users), SOON_MS);
+    await this.#comes('all to be at rest', async () => await unsettled(this.#world, this.#users), Math.max(calmAt + HEALED_MS - doneAt, 0) + SOON_MS);
     const restAt = observer.now();
     await this.#users.drain();
     await this.#comes('nothing to be left', async () => await leftovers(this.#world));
