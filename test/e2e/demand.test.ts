@@ -1,12 +1,12 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { freePort } from '../../tools/lab/ports.ts';
 import { SHORT_INTERVALS } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';
@@ -104,11 +104,3 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     await set.result();
   }, 300_000);
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

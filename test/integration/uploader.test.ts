@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { bundleUploader } from '../../deploy/images/supervisorFolder.ts';
+import { freePort } from '../../tools/lab/ports.ts';
 import { handles, SupervisedProcess, supervisorBundle } from '../support/supervisedProcess.ts';
 import { until } from '../support/until.ts';
 
@@ -25,15 +25,6 @@ function startUploader(args: readonly string[], env: Readonly<Record<string, str
   let text = '';
   child.stdout.on('data', (bytes: Buffer) => (text += bytes.toString()));
   return { pid: child.pid ?? 0, end: once(child, 'close').then(() => ({ code: child.exitCode, line: JSON.parse(text) as unknown })) };
-}
-
-/** Nobody else has it at the moment. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Folders of a step, and what both are told of them. */
