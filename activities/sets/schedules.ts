@@ -45,7 +45,8 @@ function endOf(pattern: Cron, start: number, durationMs: number): number {
   return last + durationMs;
 }
 
-/** Paused: nothing is ever run by it. */
+/** Paused: nothing is ever run by it. @throws Error when it is none. A date would be one to croner, which comes true once. */
 function read(cron: string, timeZone: string): Cron {
+  if (cron.includes(':')) throw new TypeError('write for example "0 8 * * 1-5"');
   return new Cron(cron, { timezone: timeZone, mode: '5-part', paused: true });
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { DEREGISTRATION_PATIENCE, type DeregistrationInput } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
-import { credentialName, DEFAULT_CREDENTIAL, durationFields, scopeErrors, scopeFields, toErrors, toScope, type FieldsOf, type Parsed } from './fields.ts';
+import { credentialName, DEFAULT_CREDENTIAL, durationFields, readInput, scopeErrors, scopeFields, toScope, type FieldsOf, type Parsed } from './fields.ts';
 
 /** A validated removal. */
 export interface DeregistrationSpec extends Milliseconds<typeof DEREGISTRATION_PATIENCE> {
@@ -23,10 +23,10 @@ const schema = z.strictObject({
 
 /** Every error is reported at once. */
 export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpec> {
-  const parsed = schema.safeParse(raw);
-  if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
-  const errors = scopeErrors(parsed.data);
+  const parsed = readInput(schema, raw);
+  if (!parsed.ok) return parsed;
+  const errors = scopeErrors(parsed.spec);
   if (errors.length > 0) return { ok: false, errors };
-  const { credential = DEFAULT_CREDENTIAL, runner, reason = 'asked for by hand', organization: _o, repository: _r, enterprise: _e, ...patience } = parsed.data;
-  return { ok: true, spec: { scope: toScope(parsed.data), credential, runner, reason, ...milliseconds({ ...DEREGISTRATION_PATIENCE, ...patience }) } };
+  const { credential = DEFAULT_CREDENTIAL, runner, reason = 'asked for by hand', organization: _o, repository: _r, enterprise: _e, ...patience } = parsed.spec;
+  return { ok: true, spec: { scope: toScope(parsed.spec), credential, runner, reason, ...milliseconds({ ...DEREGISTRATION_PATIENCE, ...patience }) } };
 }

@@ -63,8 +63,20 @@ interface ScopeInput {
 const LONGEST_NAME = 253;
 const nameOf = (key: PropertyKey): string => (String(key).length > LONGEST_NAME ? `${String(key).slice(0, LONGEST_NAME)}…` : String(key));
 
+/** The input as the schema has it, or every error at once. @param raw - what somebody has written */
+export function readInput<Schema extends z.ZodType>(schema: Schema, raw: unknown): Parsed<z.output<Schema>> {
+  try {
+    const parsed = schema.safeParse(raw);
+    return parsed.success ? { ok: true, spec: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
+  } catch (error) {
+    // zod measures whatever has a length, also where it must be a text or a list, and an object's length may be no number.
+    if (!(error instanceof TypeError)) throw error;
+    return { ok: false, errors: [{ field: 'input', message: 'has an object with a field "length" where a text or a list must be; remove it' }] };
+  }
+}
+
 /** What zod found, as field and message. */
-export function toErrors(issue: z.core.$ZodIssue): InputError[] {
+function toErrors(issue: z.core.$ZodIssue): InputError[] {
   const path = issue.path.map(nameOf).join('.');
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({ field: path ? `${path}.${nameOf(key)}` : nameOf(key), message: 'is not a known field; check the spelling' }));

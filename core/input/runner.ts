@@ -9,7 +9,7 @@ import type { Scope } from '../domain/ciServer.ts';
 import { milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, Supervision } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
-import { credentialName, DEFAULT_CREDENTIAL, dnsLabel, duration, durationFields, envFields, scopeFields, toErrors, toScope, word, words, type FieldsOf, type Parsed } from './fields.ts';
+import { credentialName, DEFAULT_CREDENTIAL, dnsLabel, duration, durationFields, envFields, readInput, scopeFields, toScope, word, words, type FieldsOf, type Parsed } from './fields.ts';
 import { graceLedger, type GraceLedger } from './graceLedger.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
 import { LONGEST_JOB_TIMEOUT, timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
@@ -106,9 +106,9 @@ export const runnerSchema = z.strictObject({
 
 /** Every error is reported at once. @param raw - the workflow's only argument */
 export function parseRunnerInput(raw: unknown, admission: RunnerAdmission = {}): Parsed<RunnerSpec> {
-  const parsed = runnerSchema.safeParse(raw);
-  if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
-  const input: RunnerInput = parsed.data;
+  const parsed = readInput(runnerSchema, raw);
+  if (!parsed.ok) return parsed;
+  const input: RunnerInput = parsed.spec;
   const scope = input.ciServer === 'none' ? undefined : toScope(input);
   const { policy = {} } = admission;
   const byScope = policy === 'elsewhere' ? { jobTimeoutCap: LONGEST_JOB_TIMEOUT } : { jobTimeoutCap: RUNNER_TIMEOUTS.jobTimeout, ...timeoutsFor(policy, scope) };

@@ -8,7 +8,7 @@ import { toBounds, type ScaleBounds } from '../domain/scale.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../domain/setRunnerNames.ts';
 import { needsSlots } from '../domain/slots.ts';
 import { isObject } from '../isObject.ts';
-import { duration, durationFields, durationOrNone, toErrors, type FieldsOf, type InputError, type Parsed } from './fields.ts';
+import { duration, durationFields, durationOrNone, readInput, type FieldsOf, type InputError, type Parsed } from './fields.ts';
 import { parseRunnerInput, type RunnerAdmission, type RunnerSpec } from './runner.ts';
 
 /** A validated set, with every default filled in. A delay of 0: not at all. */
@@ -77,9 +77,9 @@ export interface SetAdmission {
 
 /** Every error is reported at once; those of the template under `template`. */
 export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy }: SetAdmission): Parsed<SetSpec & { readonly runner: RunnerSpec }> {
-  const parsed = setSchema.safeParse(raw);
-  if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
-  const input: RunnerSetInput = parsed.data;
+  const parsed = readInput(setSchema, raw);
+  if (!parsed.ok) return parsed;
+  const input: RunnerSetInput = parsed.spec;
   const errors = [...scaleErrors(input, ''), ...scheduleErrors(input, checkSchedule), ...templateErrors(input)];
   const runner = parseRunnerInput({ ...input.template, set: input.name }, { workflowId: runnerWorkflowId(input.name, '0'.repeat(10)), policy });
   if (!runner.ok) errors.push(...runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message })));

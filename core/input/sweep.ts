@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { SWEEP_LIMITS, type SweepInput, type SweepScope } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
-import { credentialName, DEFAULT_CREDENTIAL, durationFields, durationOrNone, scopeErrors, scopeFields, toErrors, toScope, type FieldsOf, type Parsed } from './fields.ts';
+import { credentialName, DEFAULT_CREDENTIAL, durationFields, durationOrNone, readInput, scopeErrors, scopeFields, toScope, type FieldsOf, type Parsed } from './fields.ts';
 
 /** By what a sweep judges. */
 export type SweepLimits = Milliseconds<typeof SWEEP_LIMITS>;
@@ -32,9 +32,9 @@ const schema = z.strictObject({
 
 /** Every error is reported at once. @param raw - the workflow's only argument; absent: the defaults */
 export function parseSweepInput(raw: unknown = {}): Parsed<SweepSpec> {
-  const parsed = schema.safeParse(raw ?? {});
-  if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
-  const { dryRun = false, force = false, scopes = [], ...limits } = parsed.data;
+  const parsed = readInput(schema, raw ?? {});
+  if (!parsed.ok) return parsed;
+  const { dryRun = false, force = false, scopes = [], ...limits } = parsed.spec;
   const errors = scopes.flatMap((each, index) => scopeErrors(each).map(({ field, message }) => ({ field: `scopes.${index}.${field}`, message })));
   if (errors.length > 0) return { ok: false, errors };
   return { ok: true, spec: { dryRun, force, scopes: scopes.map((each) => ({ scope: toScope(each), credential: each.credential ?? DEFAULT_CREDENTIAL })), ...milliseconds({ ...SWEEP_LIMITS, ...limits }) } };

@@ -70,6 +70,10 @@ describe('stop.signals, in a grace of 10 s', () => {
     expect(admit({ signals, signalTimeout: '20s' }, 'elsewhere').ok).toBe(false);
     expect(admit({ signals: 'SIGINT,SIGNOPE' }, 'elsewhere').ok).toBe(false);
   });
+
+  test.each(['x'.repeat(5_000), `SIGINT@${'9x'.repeat(2_500)}`])('refused with a short message, whatever is quoted in it', (signals) => {
+    expect(() => parseStopSignals(signals, 1_000)).toThrow(/^"[^"]{1,60}" is not a (signal|time): write for example SIGINT/);
+  });
 });
 
 test.each<[StopInput, object]>([

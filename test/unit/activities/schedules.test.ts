@@ -39,6 +39,8 @@ describe('the schedule that holds', () => {
     ['0 8 * * MON-FRI', 'Europe/Berlin', undefined],
     ['61 * * * *', 'UTC', /"61 \* \* \* \*" is not a cron expression of five fields: .*61/],
     ['0 0 8 * * 1', 'UTC', /five fields/],
+    ['2050-01-01T08:00:00', 'UTC', /five fields: write for example/],
+    ['+275760-09-13T00:00:00.000Z', 'UTC', /five fields: write for example/],
     ['0 0 30 2 *', 'UTC', /never comes true/],
     ['0 8 * * *', 'Europe/Nowhere', /"Europe\/Nowhere" is not a time zone/],
   ])('%s in %s', (cron, timeZone, fault) => {

@@ -9,6 +9,12 @@ const template = { organization: 'acme', labels: ['linux'] };
 const set = { name: 'linux', replicas: 1, template };
 
 describe('a set’s declaration', () => {
+  // zod measures whatever has a length.
+  test('an object in place of a text is refused, also where its length is no number', () => {
+    const errors = [{ field: 'input', message: expect.stringContaining('"length"') as unknown }];
+    expect(parse({ ...set, name: { toString: 1, length: { toString: 1, length: -1 } } })).toEqual({ ok: false, errors });
+  });
+
   test('the defaults', () => {
     expect(SET_DELAYS).toEqual({ scaleDownDelay: '10m', recreationGuard: '10m', queueCheck: '5m' });
     expect(SET_INTERVALS).toEqual({ relist: '5m', firstRetry: '15s', longestRetry: '10m', guardLook: '30s' });
