@@ -1,11 +1,15 @@
 /** Lives that are longer than one history may be. */
 import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
+import { CiServerError } from '../../activities/ports.ts';
+import { JOB_GROUP_WORKFLOW, jobGroupStatusQuery, jobVersionSignal, type JobGroupStatus, type JobVersion } from '../../core/contract/index.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
+import { playsByItself, step } from '../support/jobRun.ts';
 import { describeIf } from '../support/lab.ts';
 import { expectNothingLeft } from '../support/memoryWorld.ts';
 import { temporalWithShortHistories } from '../support/shortHistories.ts';
+import { until } from '../support/until.ts';
 
 const SUGGESTED_AT = 60;
 /** Of one run: the suggestion is acted upon between two waits. */
@@ -71,5 +75,28 @@ await describeIf('a life of any length', async () => await temporalWithShortHist
     await run.handle.signal('cancel');
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expectNothingLeft({ compute, ci });
+  });
+
+  test('a group of runs whose CI server is away continues as new, and tells what is so when that is back', async () => {
+    ci.script.push({ method: 'report', answer: new CiServerError('unavailable', 'away'), repeat: true });
+    playsByItself(compute, 'end');
+    const handle = world.client.workflow.getHandle('job-group:web:acme/web:main:pr-1');
+    const runId = async (): Promise<string | undefined> => await handle.describe().then((group) => group.runId, () => undefined);
+    const at = '2026-11-22T10:00:00Z';
+    const commit = '6dcb09b5b57875f334f61aebed695e2e4193db5e';
+    const job = { name: 'web', repository: 'acme/web', test: [step('unit')] };
+    const again = { workflowId: handle.workflowId, taskQueue: world.taskQueue, args: [], signal: jobVersionSignal, signalArgs: [{ commit, at, job, again: true }] as [JobVersion] };
+    await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
+    const first = await runId();
+    let last: JobGroupStatus | undefined;
+    for (let generation = 1; (await runId()) === first; generation++) {
+      await until(`the end of run ${generation}`, async () => (last = await handle.query(jobGroupStatusQuery)).outcome !== undefined && last.generation === generation, () => JSON.stringify(last));
+      if ((await runId()) === first) await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
+    }
+    await until('the newest to be over', async () => (last = await handle.query(jobGroupStatusQuery)).outcome === 'succeeded' && last.report?.pending?.generation === last.generation, () => JSON.stringify(last));
+    expect(ci.reports).toEqual([]);
+    ci.script.length = 0;
+    await until('its end to be told', () => ci.reports.length > 0);
+    expect(ci.reports).toMatchObject([{ commit, run: `${handle.workflowId}:${last?.generation}`, state: 'succeeded' }]);
   });
 });

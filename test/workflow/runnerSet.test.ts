@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
-import { FakeCiServer } from '../support/fakeCiServer.ts';
-import { FakeCompute } from '../support/fakeCompute.ts';
-import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import type { FakeCiServer } from '../support/fakeCiServer.ts';
+import type { FakeCompute } from '../support/fakeCompute.ts';
+import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
-import { until } from '../support/until.ts';
-import { runnerOnlineSignal, statusQuery, type RunnerPhase, type RunnerSetInput, type RunnerStatus, type SetRunnerStatus } from '../../core/contract/index.ts';
+import { runnerOnlineSignal, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
 
 await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -57,34 +56,6 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     expect(runners.map(({ workflowId }) => workflowId)).not.toContain(after.runners[0]?.workflowId);
     await set.comesTo({ idle: 1 });
     await endsClean(set);
-  });
-
-  test('static runners: one that was busy for longer than a job may be, by its pod alone, on and off, makes place for another', async () => {
-    const bounded = { compute: new FakeCompute(), ci: new FakeCiServer() };
-    const short = await holdfastWorld(lab.temporal?.address ?? '', { compute: bounded.compute, ciServers: bounded.ci, timeoutPolicy: { default: { jobTimeoutCap: '5s' } } });
-    try {
-      const set = await SetRun.start({ world: short, ...bounded }, { replicas: 1, template: { ephemeral: false } });
-      const [liar] = (await set.comesTo({ idle: 1 })).runners;
-      if (liar === undefined) throw new Error('no runner');
-      const handle = short.client.workflow.getHandle(liar.workflowId);
-      const phase = async (): Promise<RunnerPhase> => ((await handle.query(statusQuery)) as RunnerStatus).phase;
-      const pod = set.podOf(liar.workflowId);
-      do {
-        bounded.compute.startJob(pod);
-        await until('it to be busy', async () => (await phase()) === 'Busy');
-        // A worker tells sixty changes at once, and the next ones a minute apart.
-        const enough = Date.now() + 500;
-        await until('a part of its time to be over', () => Date.now() >= enough);
-        bounded.compute.endJob(pod);
-        await until('it to be busy no more', async () => (await phase()) !== 'Busy');
-      } while ((await phase()) === 'Idle');
-      expect(await handle.result()).toMatchObject({ outcome: 'succeeded', message: expect.stringMatching(/it was busy for \d+s in all/) });
-      const [another] = (await set.comesTo({ idle: 1 })).runners;
-      expect(another?.workflowId).not.toBe(liar.workflowId);
-      await set.end();
-    } finally {
-      await short.close();
-    }
   });
 
   test('demand: up at once, and down to the idle ones that are kept, only after the delay', async () => {

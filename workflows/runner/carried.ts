@@ -33,6 +33,8 @@ export interface RunnerState {
   jobDeadline?: number;
   /** How long it was busy by its pod's word alone, since an event last told of a job of its own (ms). */
   unconfirmedMs?: number;
+  /** That was too long: another takes its place. */
+  doubted?: true;
 }
 
 /** What continue-as-new carries over. */

@@ -248,12 +248,12 @@ export class RunnerLife {
   }
 
   /**
-   * It has been busy for as long as one job may be, by its pod's word alone: what a job has left behind can say so, on and off, for ever. In a set
-   * another runner takes its place at no cost for a job; of one that stands alone nobody waits for the place.
+   * It has been busy for as long as one job may be, by its pod's word alone: what a job has left behind can say so, on and off, for ever. Another
+   * runner takes its place when it is idle, at no cost for a job.
    */
   get isDoubtful(): boolean {
-    const { set, ephemeral, jobTimeoutCapMs } = this.spec;
-    return set !== undefined && !ephemeral && (this.runner.unconfirmedMs ?? 0) >= jobTimeoutCapMs;
+    const { ephemeral, jobTimeoutCapMs } = this.spec;
+    return !ephemeral && (this.runner.unconfirmedMs ?? 0) >= jobTimeoutCapMs;
   }
 
   /** A job ran, or runs. A pod that was taken for busy, and then tells that it is not, takes it back; so does the runner's own record. */

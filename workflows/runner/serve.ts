@@ -7,16 +7,17 @@ import type { RunnerLife } from './life.ts';
 import { lookAtPod } from './podWaits.ts';
 import { tellSetBusy } from './tellSet.ts';
 
-/** Serves until the runner has ended or somebody wants it gone. It continues as new in between, when the server suggests it. */
+/** Serves until the runner has ended, somebody wants it gone, or it is in doubt. It continues as new in between, when the server suggests it. */
 export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
   const { spec, runner } = life;
-  const over = () => runner.ended !== undefined || life.cancel !== undefined;
+  const over = () => runner.ended !== undefined || life.cancel !== undefined || runner.doubted === true;
   while (!over()) {
     const busy = runner.busySince !== undefined;
     life.enter(busy ? 'Busy' : 'Idle');
     if (!busy && life.isDoubtful) {
-      life.requestCancel({ mode: 'drain', reason: `it was busy for ${formatDuration(runner.unconfirmedMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`, by: 'drain' });
-      continue;
+      if (spec.set !== undefined) life.requestCancel({ mode: 'drain', reason: `it was busy for ${formatDuration(runner.unconfirmedMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`, by: 'drain' });
+      else runner.doubted = true;
+      return;
     }
     if (busy) void tellSetBusy(life);
     const deadline = runner.jobDeadline;

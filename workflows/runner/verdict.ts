@@ -17,6 +17,8 @@ export interface EndFacts {
   readonly stoppedByUs: boolean;
   /** Its registration was removed while it lived: then a runner without a job ends by itself. */
   readonly removedAlive?: boolean;
+  /** Nobody but its own life wanted it gone, which doubts its word. */
+  readonly doubted?: boolean;
   readonly ephemeral: boolean;
   /** No CI server's runner, but a command that is its own job. */
   readonly plainCommand: boolean;
@@ -70,6 +72,7 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
     ...defined({ cancel, failure: failed, pod, removal }),
     stoppedByUs,
     removedAlive,
+    doubted: runner.doubted === true,
     ephemeral: spec.ephemeral,
     plainCommand: spec.scope === undefined,
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
@@ -92,6 +95,7 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
 export function decideEnding(f: EndFacts): EndDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
+  if (f.doubted === true && !wasBusy(f)) return whenDoubted();
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
   if (exit?.record?.reason === 'timeout') return end('aborted', 'The command ran into its timeout.', 'run_timeout');
@@ -240,6 +244,10 @@ function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
 function replace(cause: RunnerCause, inARow: number, when: string, resumes = false): EndDecision {
   const afterMs = REPLACE_DELAYS_MS[Math.min(Math.max(inARow, 1), REPLACE_DELAYS_MS.length) - 1] ?? 0;
   return { kind: 'replace', cause, afterMs, message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt goes on from its saved state' : 'another takes its place'}.` };
+}
+
+function whenDoubted(): EndDecision {
+  return { kind: 'replace', cause: 'run_timeout', afterMs: 0, message: 'The runner was busy for as long as one job may be, and no event of the CI server named a job: another takes its place.' };
 }
 
 function whenExited(f: EndFacts): Verdict {

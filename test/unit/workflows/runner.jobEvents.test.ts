@@ -111,7 +111,7 @@ describe('what a runner takes itself for', () => {
     ['three minutes, in one that an event named', ['busy', starts(1), 'busy', 'idle'], false, 'in a set'],
     ['three minutes, with an event in between', ['busy', 'idle', 'busy', 'idle', starts(1), ends(1), 'busy', 'idle'], false, 'in a set'],
     ['an event, and then three minutes', [starts(1), ends(1), 'busy', 'idle', 'busy', 'idle', 'busy', 'idle'], true, 'in a set'],
-    ['three minutes, alone', ['busy', 'busy', 'busy', 'idle'], false, 'alone'],
+    ['three minutes, alone', ['busy', 'busy', 'busy', 'idle'], true, 'alone'],
     ['three minutes of missed probes of an ephemeral one', ['busy', 'busy', 'busy', 'idle'], false, 'ephemeral'],
   ])('busy by its own word for %s: is it doubted?', (_what, steps, expected, kind) => {
     const it = life(kind === 'ephemeral', PROBES);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerCause } from '../../../core/contract/index.ts';
+import { defined } from '../../../core/defined.ts';
 import { decideEnding, lossCause, type EndDecision, type EndFacts } from '../../../workflows/runner/verdict.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
@@ -109,6 +110,14 @@ describe('the runner was lost', () => {
     ['the 4th', { ...notStarted, neverStartedInARow: 4 }, end('errored', 'evicted')],
     ['the 1st, whatever onEviction says about jobs', { ...notStarted, neverStartedInARow: 1, onEviction: 'replace' }, replace('evicted', 0)],
   ])('before its container started: %s', (...row) => check(row));
+
+  test.each<Row>([
+    ['idle, and torn down', { pod: vanished }, replace('run_timeout')],
+    ['it has ended meanwhile', { pod: exited(1) }, replace('run_timeout')],
+    ['evicted while idle', { pod: evicted }, replace('run_timeout')],
+    ['evicted under a job that came meanwhile', { pod: evicted, ...busy }, end('errored', 'evicted')],
+    ['drained meanwhile', { pod: vanished, cancel: drain }, end('succeeded')],
+  ])('in doubt, of its own life: %s', (...row) => check(row, { ...idle, ephemeral: false, doubted: true }));
 
   test.each([[1, 0], [2, 5_000], [3, 10_000], [4, 20_000], [5, 40_000], [6, 80_000], [7, 160_000], [8, 300_000], [9, 300_000], [1_000, 300_000]])(
     'idle, the %dth short-lived one in a row: another after %d ms',
@@ -276,17 +285,7 @@ function* everyCombination(): Generator<EndFacts> {
         for (const cancel of [undefined, drain, cancelled('drain').cancel, cancelled('stop').cancel]) {
           for (const onEviction of ['fail', 'replace'] as const) {
             for (const neverStartedInARow of [1, 4]) {
-              yield {
-                ...booleans,
-                plainCommand: false,
-                checkpoints: false,
-                onEviction,
-                neverStartedInARow,
-                shortLivedInARow: 1,
-                ...(pod === undefined ? {} : { pod }),
-                ...(removal === undefined ? {} : { removal }),
-                ...(cancel === undefined ? {} : { cancel }),
-              };
+              yield { ...booleans, plainCommand: false, checkpoints: false, onEviction, neverStartedInARow, shortLivedInARow: 1, ...defined({ pod, removal, cancel }) };
             }
           }
         }

@@ -30,6 +30,8 @@ const NEWS = {
     NEWS.completed(state, index);
   },
   online: (state: SetState, index: number) => state.online({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
+  busy: (state: SetState, index: number) => state.busy({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
+  'busy, of an unknown runner': (state: SetState, index: number) => state.busy({ workflowId: idOf(2_000_000 + index), runnerName: nameOf(2_000_000 + index) }, NOW),
   completed: (state: SetState, index: number) => state.jobEvents([event('completed', index, nameOf(index))], NOW),
   'in_progress again': (state: SetState, index: number) => state.jobEvents([event('in_progress', index, nameOf(index))], NOW),
   'another job': (state: SetState, index: number) => state.jobEvents([event('queued', 1_000_000 + index), event('in_progress', 1_000_000 + index, nameOf(index))], NOW),
