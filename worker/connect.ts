@@ -1,6 +1,6 @@
 /** Connecting to Temporal at start, with patience: at boot the server may come up after the worker. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { NativeConnection } from '@temporalio/worker';
+import type { ConnectionLike } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { oneLine } from './settings/config.ts';
 import type { TemporalConfig } from './settings/temporalConfig.ts';
@@ -10,7 +10,16 @@ export class TemporalUnreachableError extends Error {
   override readonly name = 'TemporalUnreachableError';
 }
 
-export interface ConnectOptions {
+/** A connection of either kind that the SDK has. */
+export interface TemporalConnection extends ConnectionLike {
+  setApiKey(apiKey: string): void | Promise<void>;
+}
+
+/** Tries once. */
+export type Connect<C extends TemporalConnection> = (options: TemporalConfig['connectionOptions']) => Promise<C>;
+
+export interface ConnectOptions<C extends TemporalConnection> {
+  readonly connect: Connect<C>;
   /** Give up after this long, in ms; 0: after the first try. */
   readonly timeoutMs: number;
   readonly logger?: Pick<Logger, 'warn'>;
@@ -21,11 +30,11 @@ export interface ConnectOptions {
 const TRY_MS = 10_000;
 
 /** @throws TemporalUnreachableError */
-export async function connectTemporal(temporal: TemporalConfig, { timeoutMs, logger, signal }: ConnectOptions): Promise<NativeConnection> {
+export async function connectTemporal<C extends TemporalConnection>(temporal: TemporalConfig, { connect, timeoutMs, logger, signal }: ConnectOptions<C>): Promise<C> {
   const deadline = Date.now() + timeoutMs;
   for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
     try {
-      return await within(Math.min(TRY_MS, Math.max(1_000, deadline - Date.now())), NativeConnection.connect(temporal.connectionOptions));
+      return await within(Math.min(TRY_MS, Math.max(1_000, deadline - Date.now())), connect(temporal.connectionOptions));
     } catch (error) {
       signal?.throwIfAborted();
       const why = reason(error);
@@ -57,9 +66,10 @@ async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   }
 }
 
-/** The innermost of the nested reasons that gRPC's transport gives is the one that says something. */
+/** The innermost of the nested reasons that gRPC's transports give is the one that says something; of the client's, in JavaScript, it is a code of the system. */
 function reason(error: unknown): string {
   const text = oneLine(error);
+  const [code] = /\b(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ETIMEDOUT)\b/.exec(text) ?? [];
   const known = /(connection refused|dns error|failed to lookup address|certificate[^,"')]*|unauthorized|permission denied|invalid (?:uri|url|port)[^,"')]*|no answer in [\d.]+ s)/i.exec(text);
-  return known?.[1]?.toLowerCase() ?? text.slice(0, 160);
+  return code ?? known?.[1]?.toLowerCase() ?? text.slice(0, 160);
 }

@@ -11,15 +11,15 @@ export interface HttpServerOptions {
   /** By name; the names that fail are in the answer. */
   readonly ready: Readonly<Record<string, ReadinessCheck>>;
   readonly registry: Registry;
-  /** The Temporal SDK's metrics as Prometheus text. */
-  readonly temporalMetrics: () => Promise<string>;
+  /** The metrics of the Temporal SDK's native part as Prometheus text. @default there is none in this process */
+  readonly temporalMetrics?: () => Promise<string>;
 }
 
 /** Body limit of all routes. GitHub's own cap is 25 MB, but the events that we read are a hundredth of a MiB. */
 const BODY_LIMIT = 1024 * 1024;
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const { logger, ready, registry, temporalMetrics } = options;
+  const { logger, ready, registry, temporalMetrics = async () => '' } = options;
   const loggerInstance: FastifyBaseLogger = logger.child({ component: 'http' }, { level: 'warn' });
   // Two probes every few seconds would drown the log.
   const logController = new LogController({ disableRequestLogging: true });

@@ -1,5 +1,4 @@
-/** The worker's log: pino, for our own lines and for those of the Temporal SDK. */
-import { DefaultLogger, type LogEntry, type LogLevel, type Logger as TemporalLogger } from '@temporalio/worker';
+/** The worker's log: pino. */
 import { pino, stdSerializers, type DestinationStream, type Logger } from 'pino';
 import { escaped } from '../core/domain/shownText.ts';
 
@@ -14,23 +13,6 @@ export function createLogger(options: LogOptions, destination: DestinationStream
   // What a runner or a server says forges no line, and gives no orders to the terminal of whoever reads it.
   const target = { write: (line: string) => destination.write(`${escaped(form(line))}\n`) };
   return pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) }, serializers: { err: stdSerializers.err } }, target);
-}
-
-const PINO_METHOD = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const satisfies Record<LogLevel, string>;
-
-/** Lets the Temporal SDK (Workers, workflows, activities and its native part) write to the same log. */
-export function temporalLogger(logger: Logger): TemporalLogger {
-  const child = logger.child({ component: 'temporal' });
-  return new DefaultLogger('TRACE', ({ level, message, meta }: LogEntry) => {
-    const { error, ...fields } = { error: undefined, ...meta };
-    const method = isHousekeeping(level, message, meta) ? 'debug' : PINO_METHOD[level];
-    child[method](error === undefined ? fields : { ...fields, err: error }, message);
-  });
-}
-
-/** State changes of Workers and the bundler's report; and that a Worker for a CI server's calls runs no workflows is as it should be. */
-function isHousekeeping(level: LogLevel, message: string, meta: LogEntry['meta']): boolean {
-  return meta?.['sdkComponent'] === 'worker' && (level === 'INFO' || message.startsWith('No workflows registered'));
 }
 
 /** `12:34:56 INFO  message key=value` */

@@ -22,6 +22,8 @@ export interface HoldfastPluginOptions {
   readonly podLogs?: PodLogs;
   /** Timeouts by scope, under those of a runner's own input. @default none */
   readonly timeoutPolicy?: TimeoutPolicy;
+  /** Base address of Temporal's UI, to which reports to the CI server link. @default they link to nothing */
+  readonly temporalUi?: string;
   /** How long an activity may hold its answer back for what comes soon after it, in ms; see activities/heldBackAnswers.ts. @default 5000 @internal */
   readonly answersHeldBackMs?: number;
   /** @default no logging */
@@ -85,8 +87,8 @@ export class HoldfastPlugin implements WorkerPlugin {
     // A plugin that is set on the connection also meets the Workers that it makes itself.
     if (isCompanion(options)) return options;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
-    const { compute, ciServers, podLogs, timeoutPolicy, onSweep } = this.#options;
-    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, encrypted: encrypts(options.dataConverter), ...defined({ podLogs, timeoutPolicy, onSweep }) });
+    const { compute, ciServers, podLogs, timeoutPolicy, temporalUi, onSweep } = this.#options;
+    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, encrypted: encrypts(options.dataConverter), ...defined({ podLogs, timeoutPolicy, temporalUi, onSweep }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.

@@ -15,9 +15,10 @@ import { startRedelivery } from './demand/redelivery.ts';
 import { CoveringSets } from './demand/coveringSets.ts';
 import { SetStatuses } from './demand/setStatuses.ts';
 import { createMetrics } from './metrics.ts';
+import { connectNative } from './nativeConnection.ts';
 import { HoldfastPlugin } from './plugin.ts';
 import { createPorts } from './createPorts.ts';
-import { answers, complainOf, connect, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
+import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
 import type { StopSignal } from './stopSignal.ts';
 import { keepSweepSchedule } from './sweepSchedule.ts';
 import type { TemporalLink } from './temporalLink.ts';
@@ -43,7 +44,7 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
   const temporalMetrics = await installTemporalRuntime(logger);
-  let link: TemporalLink | undefined;
+  let link: TemporalLink<NativeConnection> | undefined;
   let plugin: HoldfastPlugin | undefined;
   stop.signal.addEventListener('abort', () => {
     // Its wording is a promise: people and tests look for it.
@@ -73,7 +74,7 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   const webhook = config.webhook && (await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics }));
   onClose(async () => await webhook?.close());
 
-  link = await connect(config, dataConverter, logger, stop.signal);
+  link = await linkTemporal(connectNative, config, dataConverter, logger, stop.signal);
   const { connection } = link;
   onClose(async () => {
     await webhook?.close(); // what it has received is passed on before the connection goes
@@ -90,7 +91,7 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
     const redelivery = startRedelivery({ credentials, ciServers: ports.ciServers, intervalMs, ready, logger, onRedelivered: metrics.redelivered });
     onClose(async () => await redelivery.stop());
   }
-  plugin = new HoldfastPlugin({ ...ports, logger, onCompletion: metrics.completion, onSweep: metrics.swept });
+  plugin = new HoldfastPlugin({ ...ports, ...defined({ temporalUi: config.temporalUi }), logger, onCompletion: metrics.completion, onSweep: metrics.swept });
   await keepSweeps(config, link.client, ports.compute.owned !== undefined, logger);
   const worker = await Worker.create({ ...workerOptions(config, connection, plugin), dataConverter });
   const running = worker.run();

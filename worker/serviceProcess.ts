@@ -1,11 +1,11 @@
 /** What the worker's process and the webhook's have in common: from settings to an exit status. */
 import type { FastifyInstance } from 'fastify';
+import type { ConnectionLike } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { Finding } from './checks/finding.ts';
 import { dataConverterOf } from './codec/dataConverter.ts';
-import { TemporalUnreachableError, connectTemporal } from './connect.ts';
+import { TemporalUnreachableError, connectTemporal, type Connect, type TemporalConnection } from './connect.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
 import { createLogger } from './logger.ts';
 import { oneLine, type HoldfastConfig } from './settings/config.ts';
@@ -101,11 +101,17 @@ export function readDataConverter({ codecKeyFile }: Pick<HoldfastConfig, 'codecK
 }
 
 /** @throws CannotStart */
-export async function connect(config: Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'connectTimeoutMs'>, dataConverter: DataConverter, logger: Logger, signal: AbortSignal): Promise<TemporalLink> {
+export async function linkTemporal<C extends TemporalConnection>(
+  connect: Connect<C>,
+  config: Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'connectTimeoutMs'>,
+  dataConverter: DataConverter,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<TemporalLink<C>> {
   const { temporal, readTemporal, connectTimeoutMs: timeoutMs } = config;
   try {
-    const connection = await connectTemporal(temporal, { timeoutMs, logger, signal });
-    return new TemporalLink({ connection, temporal, readTemporal, dataConverter, logger });
+    const connection = await connectTemporal(temporal, { connect, timeoutMs, logger, signal });
+    return new TemporalLink({ connect, connection, temporal, readTemporal, dataConverter, logger });
   } catch (error) {
     if (error instanceof TemporalUnreachableError) throw new CannotStart([error.message]);
     throw error;
@@ -113,7 +119,7 @@ export async function connect(config: Pick<HoldfastConfig, 'temporal' | 'readTem
 }
 
 /** Does Temporal answer? @throws what the connection throws when it does not */
-export async function answers(connection: NativeConnection): Promise<boolean> {
+export async function answers(connection: ConnectionLike): Promise<boolean> {
   await connection.withDeadline(Date.now() + 2_000, async () => await connection.workflowService.getSystemInfo({}));
   return true;
 }

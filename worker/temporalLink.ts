@@ -2,15 +2,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { connectTemporal } from './connect.ts';
+import { connectTemporal, type Connect, type TemporalConnection } from './connect.ts';
 import { oneLine } from './settings/config.ts';
 import type { TemporalConfig } from './settings/temporalConfig.ts';
 import { CREDENTIALS_CHECK_MS, credentialsChange, withCredentials } from './temporalCredentials.ts';
 
-export interface TemporalLinkOptions {
-  readonly connection: NativeConnection;
+export interface TemporalLinkOptions<C extends TemporalConnection> {
+  /** Makes another one. */
+  readonly connect: Connect<C>;
+  readonly connection: C;
   /** What it was made with. */
   readonly temporal: TemporalConfig;
   /** Reads the same anew. @throws Error on one line */
@@ -24,17 +25,17 @@ export interface TemporalLinkOptions {
 /** How long another connection may take, in ms, before the files are looked at again. */
 const RECONNECT_MS = 10_000;
 
-export class TemporalLink {
-  readonly #options: TemporalLinkOptions;
+export class TemporalLink<C extends TemporalConnection> {
+  readonly #options: TemporalLinkOptions<C>;
   readonly #stopping = new AbortController();
   #temporal: TemporalConfig;
-  #connection: NativeConnection;
+  #connection: C;
   #client: Client;
   /** The connection before this one, on which calls may still be under way. */
-  #retired: NativeConnection | undefined;
+  #retired: C | undefined;
   #following: Promise<void> | undefined;
 
-  constructor(options: TemporalLinkOptions) {
+  constructor(options: TemporalLinkOptions<C>) {
     this.#options = options;
     this.#temporal = options.temporal;
     this.#connection = options.connection;
@@ -42,7 +43,7 @@ export class TemporalLink {
   }
 
   /** The one of now. */
-  get connection(): NativeConnection {
+  get connection(): C {
     return this.#connection;
   }
 
@@ -52,7 +53,7 @@ export class TemporalLink {
   }
 
   /** From now on what changes in the files is used. @param onConnection - takes another connection into use */
-  follow(onConnection: (connection: NativeConnection) => void): void {
+  follow(onConnection: (connection: C) => void): void {
     this.#following ??= this.#follow(onConnection);
   }
 
@@ -63,7 +64,7 @@ export class TemporalLink {
     await this.#connection.close();
   }
 
-  async #follow(onConnection: (connection: NativeConnection) => void): Promise<void> {
+  async #follow(onConnection: (connection: C) => void): Promise<void> {
     const { logger, intervalMs = CREDENTIALS_CHECK_MS } = this.#options;
     const { signal } = this.#stopping;
     let told: string | undefined;
@@ -82,7 +83,7 @@ export class TemporalLink {
     }
   }
 
-  async #look(onConnection: (connection: NativeConnection) => void): Promise<void> {
+  async #look(onConnection: (connection: C) => void): Promise<void> {
     const { readTemporal, logger } = this.#options;
     const next = withCredentials(this.#temporal, readTemporal());
     const change = credentialsChange(this.#temporal.connectionOptions, next.connectionOptions);
@@ -93,8 +94,8 @@ export class TemporalLink {
     logger.info(change.kind === 'apiKey' ? 'Temporal is spoken to with another API key' : 'Temporal is spoken to over another connection: its certificates have changed');
   }
 
-  async #reconnect(temporal: TemporalConfig, onConnection: (connection: NativeConnection) => void): Promise<void> {
-    const connection = await connectTemporal(temporal, { timeoutMs: RECONNECT_MS, signal: this.#stopping.signal });
+  async #reconnect(temporal: TemporalConfig, onConnection: (connection: C) => void): Promise<void> {
+    const connection = await connectTemporal(temporal, { connect: this.#options.connect, timeoutMs: RECONNECT_MS, signal: this.#stopping.signal });
     onConnection(connection);
     await this.#retired?.close();
     this.#retired = this.#connection;
@@ -102,7 +103,7 @@ export class TemporalLink {
     this.#client = this.#clientOn(connection);
   }
 
-  #clientOn(connection: NativeConnection): Client {
+  #clientOn(connection: C): Client {
     const { temporal, dataConverter } = this.#options;
     return new Client({ connection, namespace: temporal.namespace, dataConverter });
   }

@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 import { Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { temporalLogger } from './logger.ts';
+import { temporalLogger } from './temporalLogger.ts';
 
 /**
  * Installs the runtime; call it before any connection is made.

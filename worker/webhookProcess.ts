@@ -1,19 +1,19 @@
 /** The webhook as a process of its own: it needs its secret and Temporal, and has neither a credential nor a cluster. */
 import { once } from 'node:events';
-import type { Client } from '@temporalio/client';
+import type { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { checkTemporal } from './checks/temporalCheck.ts';
+import { connectClient } from './clientConnection.ts';
 import { CoveringSets } from './demand/coveringSets.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
 import { boundHeapGrowth } from './heapGrowth.ts';
 import { createHttpServer } from './httpServer.ts';
 import { createMetrics } from './metrics.ts';
-import { answers, complainOf, connect, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
+import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
 import { loadWebhookConfig, type WebhookConfig } from './settings/webhookConfig.ts';
 import { startWebhook } from './startWebhook.ts';
 import type { StopSignal } from './stopSignal.ts';
 import type { TemporalLink } from './temporalLink.ts';
-import { installTemporalRuntime } from './temporalRuntime.ts';
 
 /**
  * Receives deliveries until SIGTERM or SIGINT; those that have been received by then are still passed on.
@@ -27,14 +27,13 @@ async function serve(config: WebhookConfig, logger: Logger, stop: StopSignal, on
   boundHeapGrowth();
   const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
-  const temporalMetrics = await installTemporalRuntime(logger);
-  let link: TemporalLink | undefined;
+  let link: TemporalLink<Connection> | undefined;
   const ready = { temporal: async () => link !== undefined && (await answers(link.connection)) };
-  const http = createHttpServer({ logger, registry: metrics.registry, temporalMetrics, ready });
+  const http = createHttpServer({ logger, registry: metrics.registry, ready });
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
 
-  const linked = (link = await connect(config, dataConverter, logger, stop.signal));
+  const linked = (link = await linkTemporal(connectClient, config, dataConverter, logger, stop.signal));
   onClose(async () => await linked.close());
   complainOf(await checkTemporal(linked.connection, config.temporal), logger);
   linked.follow(() => undefined); // nothing here keeps a connection

@@ -56,7 +56,7 @@ await describeWithLab('strangers at the webhook who begin deliveries and send th
       return (senders.now.answers['503'] ?? 0) >= 100;
     }, () => JSON.stringify(senders.now), 60_000);
     await deliver(DELIVERIES + 1);
-    expect(Math.max(...memory)).toBeLessThan(300);
+    expect(Math.max(...memory)).toBeLessThan(275);
   }, 400_000);
 });
 

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { RUNNER_WORKFLOW, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
+import { JOB_WORKFLOW, RUNNER_WORKFLOW, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 import { killWorkerProcesses, processSettings, startWorkerProcess, type WorkerProcess } from '../support/workerProcess.ts';
@@ -59,6 +59,25 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     expect(await worker.ended).toBe(143);
     expect(worker.log.map(({ msg }) => msg)).toContain('received terminated: handing 0 activities back; no runner is cancelled');
     expect(worker.errors).toEqual([]);
+  });
+
+  test('jobs that end are counted by outcome; those that none has come to, with 0, before it ends', async () => {
+    const env = await settings();
+    const worker = startWorkerProcess(env);
+    const url = await worker.started();
+    const goOn = join(env['HOLDFAST_STATE_DIR'] ?? '', 'go-on');
+    const counts = async (): Promise<Record<string, number>> => {
+      const text = await (await fetch(`${url}/metrics`)).text();
+      return Object.fromEntries([...text.matchAll(/^holdfast_jobs_total\{.*outcome="(\w+)".*\} (\d+)$/gm)].map(([, outcome = '', count]) => [outcome, Number(count)]));
+    };
+    const input = { name: 'web', test: [{ name: 'unit', commands: `until [ -e ${goOn} ]; do sleep 0.05; done; exit 3` }] };
+    const job = await client().workflow.start(JOB_WORKFLOW, { workflowId: `job-${randomUUID()}`, taskQueue: env['HOLDFAST_TASK_QUEUE'] ?? '', args: [input] });
+    await until('the job to run', async () => Object.keys(await counts()).length > 0);
+    expect(await counts()).toEqual({ succeeded: 0, failed: 0, errored: 0, aborted: 0 });
+    await writeFile(goOn, '');
+    expect(await job.result()).toMatchObject({ outcome: 'failed' });
+    await until('the end to be counted', async () => (await counts())['failed'] === 1);
+    expect(await counts()).toEqual({ succeeded: 0, failed: 1, errored: 0, aborted: 0 });
   });
 
   test('SIGINT ends it with status 130', async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { RUNNER_WORKFLOW } from '../../core/contract/index.ts';
 import { Session } from '../../worker/cli/temporal/session.ts';
 import { loadTemporalConfig } from '../../worker/settings/temporalConfig.ts';
+import { connectNative } from '../../worker/nativeConnection.ts';
 import { TemporalLink } from '../../worker/temporalLink.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { NativeConnection, Worker } from '@temporalio/worker';
@@ -61,7 +62,7 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
     const told: string[] = [];
     const logger = { info: (line: unknown) => void told.push(String(line)), warn: (line: unknown) => void told.push(String(line)) };
     const connection = await NativeConnection.connect(temporal.connectionOptions);
-    const link = new TemporalLink({ connection, temporal, readTemporal, dataConverter: {}, logger: logger as never, intervalMs: CHECK_MS });
+    const link = new TemporalLink({ connect: connectNative, connection, temporal, readTemporal, dataConverter: {}, logger: logger as never, intervalMs: CHECK_MS });
     const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
     const plugin = new HoldfastPlugin({ compute, ciServers: ci, ciQueues: [{ credential: 'default' }], answersHeldBackMs: 50 });
     const worker = await Worker.create({ connection, taskQueue, plugins: [plugin] });

@@ -3,6 +3,7 @@ import type { ConnectionLike } from '@temporalio/client';
 import type { ServedPlace } from '../../core/domain/place.ts';
 import { connectTemporal } from '../connect.ts';
 import { createCompute } from '../createPorts.ts';
+import { connectNative } from '../nativeConnection.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import { checkCodec } from './codecCheck.ts';
 import { checkCompute } from './computeCheck.ts';
@@ -17,7 +18,7 @@ import { checkTemporal } from './temporalCheck.ts';
  */
 export async function checkAll(config: HoldfastConfig, { timeoutMs = 5_000 }: { timeoutMs?: number } = {}): Promise<Finding[]> {
   try {
-    const connection = await connectTemporal(config.temporal, { timeoutMs });
+    const connection = await connectTemporal(config.temporal, { connect: connectNative, timeoutMs });
     try {
       const findings = await checkSurroundings(config, connection);
       return findings.some(({ level }) => level === 'error') ? findings : [...findings, await checkPlace(config, connection, async () => await placeOf(config))];

@@ -47,25 +47,27 @@ export class BodyBudget {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     const reading: Reading = { held: 0, refuse: reject };
     this.#readings.add(reading);
-    // Kept in one piece: of a body that comes byte by byte, the pieces would take a hundred times as much.
-    let kept = Buffer.alloc(0);
+    // Kept in one piece: of a body that comes byte by byte, the pieces would take a hundred times as much. What is moved or refused is given back at once:
+    // garbage that lies outside of its heap V8 lets pile up to several times the budget.
+    let kept = new ArrayBuffer(0);
     let length = 0;
     const onData = (piece: Buffer): void => {
       const needed = length + piece.length;
       if (needed > BODY_LIMIT) return reject(new BodyRefusedError(TOO_LARGE));
-      if (needed > kept.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.min(BODY_LIMIT, Math.max(LEAST_BYTES, 2 * kept.length, needed)));
-        kept.copy(larger, 0, 0, length);
-        kept = larger;
-        this.#hold(reading, larger.length);
+      if (needed > kept.byteLength) {
+        kept = kept.transfer(Math.min(BODY_LIMIT, Math.max(LEAST_BYTES, 2 * kept.byteLength, needed)));
+        this.#hold(reading, kept.byteLength);
       }
-      length += piece.copy(kept, length);
+      length += piece.copy(Buffer.from(kept), length);
     };
-    const onEnd = (): void => resolve(kept.subarray(0, length));
+    const onEnd = (): void => resolve(Buffer.from(kept, 0, length));
     const onBreak = (): void => reject(new BodyRefusedError(INCOMPLETE));
     stream.on('data', onData).once('end', onEnd).once('error', onBreak).once('close', onBreak);
     try {
       return await promise;
+    } catch (error) {
+      kept.transfer(0);
+      throw error;
     } finally {
       stream.off('data', onData).off('end', onEnd).off('close', onBreak).resume();
       this.#readings.delete(reading);

@@ -32,6 +32,7 @@ describe('configuration', () => {
     const { credentials, temporal, readTemporal: _readTemporal, ...config } = loadConfig({ ...GOOD, HOME: '/nowhere', XDG_STATE_HOME: '/state' });
     expect(config).toEqual({
       codecKeyFile: undefined,
+      temporalUi: undefined,
       taskQueue: 'holdfast',
       installation: 'holdfast',
       compute: {

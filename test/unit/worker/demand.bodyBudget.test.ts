@@ -75,6 +75,20 @@ describe('bodies on their way in', () => {
     expect(budget.held).toBe(0);
   });
 
+  test('what is refused, or has been moved, is given back at once, not when V8 sees garbage', async () => {
+    budget = new BodyBudget(4 * BODY_LIMIT);
+    const piece = Buffer.alloc(16 * KIB);
+    const before = process.memoryUsage().arrayBuffers;
+    for (let bodies = 0; bodies < 100; bodies++) {
+      const { stream, read } = begin();
+      for (let sent = 0; sent < BODY_LIMIT; sent += piece.length) stream.write(piece);
+      await send(stream, Buffer.alloc(0));
+      stream.destroy();
+      await read;
+    }
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(4 * BODY_LIMIT);
+  });
+
   test.each(['hangs up', 'breaks'])('of a sender who %s nothing is kept', async (how) => {
     const { stream, read } = begin();
     await send(stream, Buffer.alloc(KIB));

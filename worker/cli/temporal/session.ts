@@ -4,6 +4,7 @@ import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import type { DataConverter, LoadedDataConverter } from '@temporalio/common';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import { defined } from '../../../core/defined.ts';
+import { workflowPage } from '../../../core/domain/workflowPage.ts';
 import { CODEC_KEY_FILE } from '../../codec/codecKeyFile.ts';
 import { dataConverterOf } from '../../codec/dataConverter.ts';
 import { temporalVariables } from '../../settings/temporalConfig.ts';
@@ -226,9 +227,7 @@ export class Session {
   /** Address of a workflow's page, where the UI is known. */
   link(workflowId: string, runId: string | undefined): string | undefined {
     const { ui, namespace } = this.settings;
-    if (ui === undefined) return undefined;
-    const parts = [namespace, 'workflows', workflowId, ...(runId === undefined ? [] : [runId, 'history'])];
-    return `${ui}/namespaces/${parts.map(encodeURIComponent).join('/')}`;
+    return ui === undefined ? undefined : workflowPage(ui, namespace, workflowId, runId);
   }
 
   #tell(error: unknown, onTrouble: SessionOptions['onTrouble']): void {

@@ -1,0 +1,61 @@
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { expect, test } from '@jest/globals';
+import { connectClient } from '../../../worker/clientConnection.ts';
+import { connectTemporal } from '../../../worker/connect.ts';
+import { until } from '../../support/until.ts';
+
+async function listening(server: Server | Http2Server, port = 0): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+/** A server that answers every call with an empty message. */
+function emptyAnswers(): { server: Http2Server; cut: () => void } {
+  const server = createHttp2Server();
+  const sessions = new Set<ServerHttp2Session>();
+  server.on('session', (session) => sessions.add(session));
+  server.on('stream', (stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    stream.end(Buffer.alloc(5));
+  });
+  return {
+    server,
+    cut: () => {
+      server.close();
+      for (const session of sessions) session.destroy();
+    },
+  };
+}
+
+test('why there is no connection is told at once', async () => {
+  const taken = createServer();
+  const port = await listening(taken);
+  await new Promise((resolve) => taken.close(resolve));
+  const address = `127.0.0.1:${port}`;
+  await expect(connectTemporal({ address, namespace: 'default', connectionOptions: { address } }, { connect: connectClient, timeoutMs: 0 })).rejects.toThrow(`TEMPORAL_ADDRESS: no Temporal server answers at ${address} within 0 s (ECONNREFUSED): set`);
+});
+
+test('a server that is away is tried again twice a second, and answers as soon as it is back', async () => {
+  const first = emptyAnswers();
+  const port = await listening(first.server);
+  const connection = await connectClient({ address: `127.0.0.1:${port}` });
+  first.cut();
+  let tries = 0;
+  const away = createServer((socket) => {
+    tries++;
+    socket.destroy();
+  });
+  await listening(away, port);
+  const call = async (): Promise<unknown> => await connection.withDeadline(Date.now() + 60_000, async () => await connection.workflowService.getSystemInfo({}));
+  const waiting = call();
+  // gRPC's own pauses grow: it would have tried for the tenth time after more than half a minute.
+  await until('ten tries', () => tries >= 10, () => String(tries), 25_000);
+  await new Promise((resolve) => away.close(resolve));
+  const second = emptyAnswers();
+  await listening(second.server, port);
+  expect(await waiting).toBeDefined();
+  await connection.close();
+  second.cut();
+}, 90_000);
