@@ -22,6 +22,12 @@ const SHOWN_MS = 3_000;
  * the kubelet write the volume anew.
  */
 const AGAIN_MS = [1_000, 2_000, 4_000, 8_000] as const;
+/** The same where many wait for their kubelets, as when a zone is lost: each takes an activity's slot, and other runners' calls need some, too. */
+const AGAIN_AMONG_MANY_MS = AGAIN_MS.slice(0, 2);
+/** Half of the activities that a worker carries out at once by default. */
+const MANY = 100;
+/** In this process. */
+let waiting = 0;
 
 /**
  * Asks for the deletion of exactly this pod; its supervisor is told why beforehand, where that is asked for.
@@ -45,9 +51,15 @@ export async function askForDeletion(api: ApiServer, podPath: string, { name, ui
 async function announce(api: ApiServer, podPath: string, pod: PodRef, reason: StopReason): Promise<void> {
   if (!(await canHear(api, podPath, pod, reason))) return;
   if (waitsForJob(reason)) return await delay(SHOWN_MS);
-  for (const ms of AGAIN_MS) {
-    await delay(ms);
-    if (!(await canHear(api, podPath, pod, reason))) return;
+  const pauses = waiting < MANY ? AGAIN_MS : AGAIN_AMONG_MANY_MS;
+  waiting++;
+  try {
+    for (const ms of pauses) {
+      await delay(ms);
+      if (!(await canHear(api, podPath, pod, reason))) return;
+    }
+  } finally {
+    waiting--;
   }
 }
 

@@ -1,0 +1,24 @@
+import { expect, test } from '@jest/globals';
+import type { V1Pod } from '@kubernetes/client-node';
+import { askForDeletion } from '../../activities/compute/kubernetes/askForDeletion.ts';
+import type { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
+
+const RUNNING: V1Pod = { metadata: { name: 'p', uid: 'u' }, spec: { containers: [{ name: 'runner' }], nodeName: 'lost' }, status: { phase: 'Running', containerStatuses: [{ name: 'runner', image: '', imageID: '', ready: true, restartCount: 0, state: { running: { startedAt: new Date(0) } } }] } };
+
+/** Nodes whose kubelets show their pods nothing: no pod changes, whatever is stated. */
+test('of many orders at once that no kubelet shows, most are stated for three seconds: others need the slots', async () => {
+  let deleted = 0;
+  const stated = new Map<string, number>();
+  const api = {
+    call: async ({ verb, path }: { verb: string; path: string }) => {
+      if (verb === 'delete') deleted++;
+      else stated.set(path, (stated.get(path) ?? 0) + 1);
+      return RUNNING;
+    },
+  } as unknown as ApiServer;
+  const stops = Array.from({ length: 300 }, async (_none, index) => await askForDeletion(api, `/p${index}`, { name: 'p', uid: 'u', namespace: 'ci' }, { announce: 'cancelled' }));
+  await Promise.all(stops);
+  expect(deleted).toBe(300);
+  const times = Map.groupBy(stated.values(), (each) => each);
+  expect([...times].map(([each, { length }]) => [each, length])).toEqual([[5, 100], [3, 200]]);
+}, 60_000);
