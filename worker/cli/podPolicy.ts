@@ -1,6 +1,8 @@
 /** `holdfast pod-policy`: the worker's pod policy for the API server, as objects to apply. */
 import { stringify } from 'yaml';
+import { z } from 'zod';
 import { admissionPolicy } from '../../activities/compute/kubernetes/policy/admissionPolicy.ts';
+import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { ownImages } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
 import { defined } from '../../core/defined.ts';
 import { readPodPolicy, settingsIn } from '../settings/config.ts';
@@ -10,8 +12,8 @@ import { CliError } from './terminal/exit.ts';
 import type { Output } from './terminal/output.ts';
 
 export interface PodPolicyOptions {
-  /** `namespace/name` of the worker's. */
-  readonly serviceAccount: string;
+  /** `namespace/name` of the worker's. Not marked as required for the command line, which would ask `schema` for it, too. */
+  readonly serviceAccount?: string;
   /** Of the two objects. */
   readonly name: string;
 }
@@ -21,6 +23,7 @@ const parts = settings.pick({ HOLDFAST_KUBERNETES_NAMESPACE: true, HOLDFAST_RUNN
 
 /** @throws CliError `usage` for settings that are wrong, each named */
 export function podPolicy(output: Output, env: Readonly<Record<string, string | undefined>>, { serviceAccount, name }: PodPolicyOptions): void {
+  if (serviceAccount === undefined) throw new CliError('usage', "required option '--service-account <namespace/name>' not specified; see --help");
   const [home = '', account, ...more] = serviceAccount.split('/');
   if (home === '' || account === undefined || account === '' || more.length > 0) throw new CliError('usage', `--service-account: "${serviceAccount}" is not namespace/name: write for example holdfast/holdfast-worker`);
   const problems: ConfigProblem[] = [];
@@ -33,4 +36,10 @@ export function podPolicy(output: Output, env: Readonly<Record<string, string | 
   const images = ownImages({ image, ...defined({ supervisor: supervisor === undefined ? undefined : { image: supervisor } }) });
   const objects = admissionPolicy(policy, { images, namespace, ...defined({ store }) }, { name, serviceAccount });
   output.result(objects, [objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n').trimEnd()]);
+}
+
+/** `holdfast pod-policy schema`: what the file of HOLDFAST_POD_POLICY_FILE may hold, as JSON Schema (draft 2020-12), for editors. */
+export function podPolicyJsonSchema(output: Output): void {
+  const schema = { title: 'A pod policy (Holdfast)', ...z.toJSONSchema(podPolicySchema, { io: 'input' }) };
+  output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
 }

@@ -14,6 +14,7 @@ export function addRunnerCommands(program: Command, context: CommandContext): vo
   addGet(runner, context);
   addStop(runner, context, 'drain');
   addStop(runner, context, 'cancel');
+  addSchema(runner, context);
   addRun(program, context);
 }
 
@@ -32,6 +33,18 @@ function addStart(runner: Command, context: CommandContext): void {
         const ui = session.link(started.workflowId, started.runId);
         context.output.result({ id: started.workflowId, runId: started.runId, ...defined({ ui }) }, [started.workflowId, ...(ui === undefined ? [] : [ui])]);
       });
+    });
+}
+
+function addSchema(runner: Command, { output }: CommandContext): void {
+  runner
+    .command('schema')
+    .description("print the JSON Schema of a runner's file, for editors")
+    .addHelpText('after', '\nExample:\n  $ holdfast runner schema > runner.schema.json')
+    .action(async () => {
+      const { runnerJsonSchema } = await import('./runnerJsonSchema.ts');
+      const schema = runnerJsonSchema();
+      output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
     });
 }
 

@@ -1,0 +1,41 @@
+/** The JSON Schemas of a runner's file and of a pod policy: what they accept is what the commands and the worker do. */
+import { expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { parseRunnerInput } from '../../core/input/runner.ts';
+import { runCli } from '../support/cli.ts';
+
+async function accepts(command: readonly string[], document: unknown): Promise<boolean> {
+  const { stdout, status } = await runCli([...command, 'schema']);
+  expect(status).toBe(0);
+  return new Ajv2020({ strict: false }).compile(JSON.parse(stdout) as object)(document);
+}
+
+const RUNNER = { organization: 'acme', labels: ['linux'], timeouts: { jobTimeout: '2h' }, pod: { spec: { nodeSelector: { a: 'b' } } } };
+
+test.each<[what: string, document: object, accepted: boolean]>([
+  ['a runner', RUNNER, true],
+  ['an unknown field', { ...RUNNER, organisation: 'acme' }, false],
+  ['an unknown timeout', { ...RUNNER, timeouts: { job: '2h' } }, false],
+  ['a label that is none', { ...RUNNER, labels: [1] }, false],
+])('of a runner: %s', async (_what, document, accepted) => {
+  expect(await accepts(['runner'], document)).toBe(accepted);
+  expect(parseRunnerInput(document).ok).toBe(accepted);
+});
+
+test.each<[what: string, document: object, accepted: boolean]>([
+  ['nothing', {}, true],
+  ['a policy', { images: ['ghcr.io/acme/*'], host: ['network'], privileged: true, resources: { cpu: '8', memory: '32Gi' } }, true],
+  ['an unknown field', { image: ['a'] }, false],
+  ['a part of the node that is none', { host: ['all'] }, false],
+  ['a quantity that is none', { resources: { memory: 'much' } }, false],
+])('of a pod policy: %s', async (_what, document, accepted) => {
+  expect(await accepts(['pod-policy'], document)).toBe(accepted);
+  expect(podPolicySchema.safeParse(document).success).toBe(accepted);
+});
+
+test('a pod policy for the API server still needs the account, by name', async () => {
+  const { status, stderr } = await runCli(['pod-policy']);
+  expect(status).toBe(2);
+  expect(stderr).toContain('--service-account');
+});
