@@ -114,9 +114,10 @@ async function runningLives({ running, pod: pods }: Lists, lives: TemporalLives,
   const found = await pMap(
     running,
     async (listed): Promise<RunningLife[]> => {
-      const { workflowId, runId, taskQueue, startTime, typedSearchAttributes } = listed;
+      const { workflowId, runId, taskQueue, startTime, parentExecution, typedSearchAttributes } = listed;
       const phase = (typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ?? 'Requested') as RunnerPhase;
-      const life = { workflowId, runId, taskQueue, phase, startedAtMs: startTime.getTime(), runnerName: nameOf(listed), pods: podsOf.get(workflowId) ?? [], polled: await queues.isPolled(taskQueue), resumes: false };
+      const job = parentExecution?.workflowId ? await lives.job(parentExecution.workflowId) : undefined;
+      const life = { workflowId, runId, taskQueue, phase, startedAtMs: startTime.getTime(), runnerName: nameOf(listed), pods: podsOf.get(workflowId) ?? [], polled: await queues.isPolled(taskQueue), resumes: false, ...defined({ job }) };
       return judgeRunner(life, nowMs, spec).kind === 'condemned' ? await closerLook(life, lives) : [life];
     },
     { concurrency: AT_ONCE },

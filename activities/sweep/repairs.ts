@@ -1,5 +1,5 @@
 /** How each finding is repaired. All look live first, and judge again: what was seen minutes ago, or listed just now, is no reason to delete. */
-import { FORCED_TO_FAIL, WORKER_NEVER_CAME_BACK, podStateSignal, type SweepSkip } from '../../core/contract/index.ts';
+import { FORCED_TO_FAIL, WORKER_NEVER_CAME_BACK, cancelSignal, podStateSignal, type SweepSkip } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import type { Finding } from '../../core/sweep/decideSweep.ts';
@@ -109,6 +109,20 @@ export async function repairRegistration({ sources, lives }: RepairTools, { regi
 /** Has a life look for its pod. The hint is about no pod at all: it wakes, and changes nothing. */
 export async function wakeLife({ sources }: RepairTools, { workflowId, runId }: RunningLife): Promise<void> {
   await sources.client.workflow.getHandle(workflowId, runId).signal(podStateSignal, { uid: '', state: 'idle' });
+}
+
+/** Has a step that outlived its job stop, within its own grace; its verdict has the reason. */
+export async function stopStep({ sources, spec, lives }: RepairTools, { life, as, reason }: Extract<Finding, { subject: 'life' }>, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired> {
+  const { workflowId, runId } = life;
+  const { job: before, ...rest } = life;
+  const job = before && (await lives.job(before.workflowId));
+  const [now] = await closerLook({ ...rest, ...defined({ job }), pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId) }, lives);
+  if (now === undefined || now.runId !== runId) return CHANGED;
+  const judgement = judgeRunner(now, Date.now(), spec);
+  if (!isStill(judgement, as)) return left(judgement);
+  sources.logger.warn({ workflowId, runId, job: job?.workflowId }, reason);
+  await sources.client.workflow.getHandle(workflowId, runId).signal(cancelSignal, { mode: 'stop', reason });
+  return { kind: 'repaired' };
 }
 
 /** Ends a life that lost its pod and that no worker takes up. */

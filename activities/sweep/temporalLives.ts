@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription, type WorkflowExecutionInfo } from '@temporalio/client';
 import { z } from 'zod';
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
+import { JOB_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { quoted, runnersIn, runningDeregistrations } from '../../core/domain/visibility.ts';
 import { DEFAULT_CREDENTIAL, toScope } from '../../core/input/fields.ts';
@@ -8,7 +8,7 @@ import type { RunnerIdentity } from '../../core/domain/pod.ts';
 import { hashInRunnerName } from '../../core/domain/runnerName.ts';
 import type { ServedPlace } from '../../core/domain/place.ts';
 import type { SeenScope } from '../../core/input/sweep.ts';
-import type { LifeFacts } from '../../core/sweep/facts.ts';
+import type { LifeFacts, RunningLife } from '../../core/sweep/facts.ts';
 import { runnerHash } from '../compute/naming.ts';
 
 /** How long one look may take, its retries included, in ms. */
@@ -104,10 +104,13 @@ export class TemporalLives {
     if (latest === undefined) return { state: 'unknown', how: 'is not known to Temporal' };
     const first = latest.raw.workflowExecutionInfo?.firstRunId;
     if (first && first !== firstRunId) return { state: 'broken off', how: 'has ended, and another run has its id' };
-    const closed = defined({ closedAtMs: latest.closeTime?.getTime() });
-    if (latest.status.name === 'TERMINATED') return { ...closed, state: 'broken off', how: await this.#howTerminated(latest) };
-    const ended = ENDED[latest.status.name];
-    return ended === undefined ? { state: 'running' } : { ...closed, ...ended };
+    return await this.#factsOf(latest);
+  }
+
+  /** What has become of the job that started a life. @returns nothing where what started it is no job, or forgotten */
+  async job(workflowId: string): Promise<RunningLife['job']> {
+    const latest = await this.describe(workflowId);
+    return latest?.type === JOB_WORKFLOW ? { workflowId, ...(await this.#factsOf(latest)) } : undefined;
   }
 
   /** `undefined`: there is no such workflow. @param runId - default: the latest */
@@ -131,6 +134,13 @@ export class TemporalLives {
     if (data === undefined) return undefined;
     const isNamed = data.organization !== undefined || data.repository !== undefined || data.enterprise !== undefined;
     return { resumes: data.onEviction === 'resume', ...(isNamed ? { at: { scope: toScope(data), credential: data.credential ?? DEFAULT_CREDENTIAL } } : {}) };
+  }
+
+  async #factsOf(latest: WorkflowExecutionDescription): Promise<LifeFacts> {
+    const closed = defined({ closedAtMs: latest.closeTime?.getTime() });
+    if (latest.status.name === 'TERMINATED') return { ...closed, state: 'broken off', how: await this.#howTerminated(latest) };
+    const ended = ENDED[latest.status.name];
+    return ended === undefined ? { state: 'running' } : { ...closed, ...ended };
   }
 
   async #howTerminated({ workflowId, runId }: WorkflowExecutionDescription): Promise<string> {

@@ -8,8 +8,11 @@ export const FORCED_TO_FAIL = 'the runner was still alive although its workflow 
 /** Why a runner's workflow was terminated whose pod was gone, and which no worker took up again. */
 export const WORKER_NEVER_CAME_BACK = 'worker never came back; forced to fail';
 
+/** Why a job's step was stopped that had outlived its job. */
+export const STEP_WITHOUT_JOB = 'the step was still alive although its job had ended; stopped';
+
 /** What a sweep repairs. */
-export const SWEPT_KINDS = ['orphaned pod', 'ghost registration', 'zombie runner', 'aged pod', 'orphaned resource'] as const;
+export const SWEPT_KINDS = ['orphaned pod', 'ghost registration', 'zombie runner', 'orphaned step', 'aged pod', 'orphaned resource'] as const;
 export type SweptKind = (typeof SWEPT_KINDS)[number];
 
 /** Why something that was looked at was left alone. */
@@ -83,7 +86,7 @@ export interface SweepScope {
  * annotation `holdfast.dev/sweep`.
  */
 export interface SweepMark {
-  kind: 'ghost registration' | 'zombie runner';
+  kind: 'ghost registration' | 'zombie runner' | 'orphaned step';
   /** What it is about: `organization acme#17`, or a workflow id and its run id. */
   key: string;
   /** When it was found first (ISO 8601). */

@@ -32,7 +32,7 @@ export interface SweepFindings {
 export type Finding = { readonly as: SweptKind; readonly reason: string } & (
   | { readonly subject: 'object'; readonly object: OwnedObject; readonly step: 'mark' | 'repair' }
   | { readonly subject: 'registration'; readonly registration: SeenRegistration; readonly step: 'mark' | 'wait' | 'repair'; readonly mark: SweepMark }
-  | { readonly subject: 'life'; readonly life: RunningLife; readonly step: ZombieStep['kind']; readonly mark: SweepMark }
+  | { readonly subject: 'life'; readonly life: RunningLife; readonly step: ZombieStep['kind'] | 'repair'; readonly mark: SweepMark }
 );
 
 export interface SweepPlan {
@@ -84,8 +84,10 @@ export function decideSweep(found: SweepFindings, marks: readonly SweepMark[], n
     if (nowMs - life.startedAtMs > spec.maxRunAgeMs) count('long life');
     judged(life, judgeRunner(life, nowMs, spec), (as, reason) => {
       const earlier = markOf.get(`${as} ${lifeKey(life)}`);
+      const mark = { key: lifeKey(life), since: earlier?.since ?? new Date(nowMs).toISOString() };
+      if (as === 'orphaned step') return { as, reason, subject: 'life', life, step: earlier === undefined ? 'mark' : 'repair', mark: { kind: as, ...mark } };
       const { kind: step, unpolled } = zombieStep(life, earlier);
-      return { as, reason, subject: 'life', life, step, mark: { kind: 'zombie runner', key: lifeKey(life), since: earlier?.since ?? new Date(nowMs).toISOString(), unpolled } };
+      return { as, reason, subject: 'life', life, step, mark: { kind: 'zombie runner', ...mark, unpolled } };
     });
   }
   return { findings, unmark, skipped, ...defined({ stopped: spec.force ? undefined : whyStopped(found, findings) }) };

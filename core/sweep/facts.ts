@@ -30,6 +30,8 @@ export interface RunningLife {
   readonly pods: readonly OwnedObject[];
   /** Does any worker poll its task queues? */
   readonly polled: boolean;
+  /** Of a step: its job. A later run with that job's id counts as that job. */
+  readonly job?: LifeFacts & { readonly workflowId: string };
   /** What it was running is taken up again by another pod of this life. */
   readonly resumes: boolean;
   /** Since when its workflow task waits for a worker; absent: none does. */

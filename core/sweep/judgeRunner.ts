@@ -1,4 +1,4 @@
-import type { RunnerPhase } from '../contract/index.ts';
+import { STEP_WITHOUT_JOB, type RunnerPhase } from '../contract/index.ts';
 import { isBusy } from '../domain/podConditions.ts';
 import { formatDuration } from '../domain/duration.ts';
 import type { SweepLimits } from '../input/sweep.ts';
@@ -11,13 +11,17 @@ const COMING_UP: ReadonlySet<RunnerPhase> = new Set(['Requested', 'Provisioning'
 const LEAVING: ReadonlySet<RunnerPhase> = new Set(['Draining', 'Unregistering', 'TearingDown', 'Gone']);
 
 /**
- * Has this life lost its pod without taking notice? The first row that matches decides. A worker that is away is no reason to touch a life
+ * Has this life lost its pod without taking notice, or, as a step, its job? The first row that matches decides. A worker that is away is no reason to touch a life
  * whose pod lives, for its job may run; nor one that is going to have another pod.
  */
 export function judgeRunner(life: RunningLife, nowMs: number, { minAgeMs }: SweepLimits): Judgement {
-  const { phase, polled, pods } = life;
+  const { phase, polled, pods, job } = life;
   if (nowMs - life.startedAtMs < minAgeMs) return skip('young');
   if (pods.some(({ held }) => held)) return skip('held');
+  // Nobody else would stop it before its own timeout. It stops itself, so that its worker has to be there.
+  if (polled && job !== undefined && job.state !== 'running' && !LEAVING.has(phase)) {
+    return nowMs - (job.closedAtMs ?? 0) < minAgeMs ? skip('young') : condemned('orphaned step', `${STEP_WITHOUT_JOB} (its job ${job.workflowId} ${job.how ?? 'has ended'})`);
+  }
   const living = pods.filter(({ pod }) => pod?.ended === false);
   const whose = polled ? '' : ', and no worker polls its task queue';
   if (living.length > 0) {

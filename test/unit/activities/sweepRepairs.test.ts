@@ -3,11 +3,11 @@ import { describe, expect, test } from '@jest/globals';
 import type { OwnedDeletion, OwnedObjects } from '../../../activities/ownedObjects.ts';
 import { CiServerError, type CiRunner } from '../../../activities/ports.ts';
 import { carryOut } from '../../../activities/sweep/carryOut.ts';
-import { repairPod, repairRegistration, repairResource, terminateLife, type RepairTools } from '../../../activities/sweep/repairs.ts';
+import { repairPod, repairRegistration, repairResource, stopStep, terminateLife, type RepairTools } from '../../../activities/sweep/repairs.ts';
 import type { LifeInput } from '../../../activities/sweep/temporalLives.ts';
 import { FORCED_TO_FAIL, type SweepMark } from '../../../core/contract/index.ts';
 import type { Finding } from '../../../core/sweep/decideSweep.ts';
-import type { LifeFacts, SeenRegistration } from '../../../core/sweep/facts.ts';
+import type { LifeFacts, RunningLife, SeenRegistration } from '../../../core/sweep/facts.ts';
 import { objectMark } from '../../../core/sweep/objectMark.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
@@ -27,7 +27,10 @@ class Seen {
   described = { status: { name: 'RUNNING' }, runId: 'r', raw: { pendingWorkflowTask: { scheduledTime: { seconds: 1 } } } };
   pollers: object[] = [];
   readonly deletions: OwnedDeletion[] = [];
+  /** Of the step, if it is one. */
+  job: RunningLife['job'];
   readonly terminations: string[] = [];
+  readonly signals: unknown[][] = [];
   readonly handedOn: { id: string; input: unknown; summary: string }[] = [];
   readonly marks: (string | null)[] = [];
 
@@ -43,10 +46,10 @@ class Seen {
       workflowService: { describeTaskQueue: async () => ({ pollers: this.pollers }) },
       workflow: {
         start: async (_type: string, { workflowId, args, staticSummary }: { workflowId: string; args: unknown[]; staticSummary: string }) => void this.handedOn.push({ id: workflowId, input: args[0], summary: staticSummary }),
-        getHandle: () => ({ terminate: async (reason: string) => void this.terminations.push(reason) }),
+        getHandle: () => ({ terminate: async (reason: string) => void this.terminations.push(reason), signal: async ({ name }: { name: string }, body: unknown) => void this.signals.push([name, body]) }),
       },
     };
-    const lives = { life: async () => this.facts, runs: async () => this.runs, describe: async () => this.described, input: async () => this.input };
+    const lives = { life: async () => this.facts, runs: async () => this.runs, describe: async () => this.described, input: async () => this.input, job: async () => this.job };
     const logger = { info: () => undefined, warn: () => undefined };
     return { sources: { compute: this.compute, ciServers: this.ciServer, client, taskQueue: 'q', logger, resources: 'required' }, spec: SPEC, owned, lives } as unknown as RepairTools;
   }
@@ -201,6 +204,31 @@ describe('a zombie', () => {
     const seen = new Seen();
     change(seen);
     expect([await terminate(seen, pods), seen.terminations]).toEqual([CHANGED, []]);
+  });
+});
+
+describe('a step that outlived its job', () => {
+  const job = { workflowId: 'job-a', ...TERMINATED };
+  const step = life({ phase: 'Busy', job });
+  const stop = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
+    await stopStep(seen.tools(), { as: 'orphaned step', reason: 'why', subject: 'life', life: step, step: 'repair', mark: { kind: 'orphaned step', key: 'w r', since: ago(MINUTE) } }, async () => pods);
+
+  test('is told to stop, and why', async () => {
+    const seen = new Seen();
+    seen.job = job;
+    expect([await stop(seen), seen.signals, seen.terminations]).toEqual([{ kind: 'repaired' }, [['cancel', { mode: 'stop', reason: 'why' }]], []]);
+  });
+
+  test.each<[what: string, change: (seen: Seen) => void, pods: OwnedObject[], expected: object]>([
+    ['has ended', (seen) => (seen.described.status.name = 'COMPLETED'), [pod()], CHANGED],
+    ['is another run', (seen) => (seen.described.runId = 'r2'), [pod()], CHANGED],
+    ['has a job after all', (seen) => (seen.job = { workflowId: 'job-a', ...RUNNING }), [pod()], CHANGED],
+    ['is held since', () => undefined, [pod({}, { held: true })], { kind: 'skipped', why: 'held' }],
+  ])('that %s is left alone', async (_what, change, pods, expected) => {
+    const seen = new Seen();
+    seen.job = job;
+    change(seen);
+    expect([await stop(seen, pods), seen.signals]).toEqual([expected, []]);
   });
 });
 

@@ -68,6 +68,13 @@ test('a zombie goes from mark to mark until it is terminated', () => {
   expect(marks).toEqual([{ kind: 'zombie runner', key: 'w r', since: ago(0), unpolled: 3 }]);
 });
 
+test('a step that outlived its job is marked, then stopped, by a mark of its own kind', () => {
+  const step = life({ phase: 'Busy', job: { workflowId: 'job-a', ...TERMINATED } });
+  const [first] = decide({ lives: [step] }, [{ kind: 'zombie runner', key: 'w r', since: ago(HOUR) }]).findings;
+  expect(first).toMatchObject({ as: 'orphaned step', step: 'mark', mark: { kind: 'orphaned step', key: 'w r', since: ago(0) } });
+  expect(steps(decide({ lives: [step] }, [{ kind: 'orphaned step', key: 'w r', since: ago(0) }]))).toEqual(['repair']);
+});
+
 test('that has continued as new in between is marked anew', () => {
   const mark: SweepMark = { kind: 'zombie runner', key: 'w earlier', since: ago(HOUR), unpolled: 2 };
   expect(steps(decide({ lives: [life({ polled: false, pods: [], taskWaitsSinceMs: NOW })] }, [mark]))).toEqual(['mark']);

@@ -1,6 +1,6 @@
 /** The tables of the sweep: what is condemned, what is left alone and why, row by row. */
 import { describe, expect, test } from '@jest/globals';
-import { FORCED_TO_FAIL, type RunnerPhase, type SweepSkip, type SweptKind } from '../../../core/contract/index.ts';
+import { FORCED_TO_FAIL, STEP_WITHOUT_JOB, type RunnerPhase, type SweepSkip, type SweptKind } from '../../../core/contract/index.ts';
 import type { LifeFacts, RunningLife, SeenRegistration } from '../../../core/sweep/facts.ts';
 import { judgePod } from '../../../core/sweep/judgePod.ts';
 import { judgeRegistration } from '../../../core/sweep/judgeRegistration.ts';
@@ -84,6 +84,7 @@ describe('a running life', () => {
   const away = { polled: false };
   const busyFor = (ms: number): OwnedObject => pod({ busy: true, readinessChangedAt: ago(ms) });
   const command = (ms: number): OwnedObject => pod({ busy: undefined as never, startedAt: ago(ms) }, { registration: undefined as never });
+  const step = (job: LifeFacts, more: Partial<RunningLife> = {}): RunningLife => life({ phase: 'Busy', job: { workflowId: 'job-a', ...job }, ...more });
   const lost = (phase: RunnerPhase, more: Partial<RunningLife> = {}): RunningLife => life({ phase, pods: [], ...more });
   test.each<[what: string, it: RunningLife, expected: object]>([
     ['with its pod, and a worker', life(), FINE],
@@ -100,6 +101,15 @@ describe('a running life', () => {
     ['… a plain command, while it may run', life({ ...away, pods: [command(24 * HOUR)] }), skips('worker away')],
     ['… and when its timeout is over', life({ ...away, pods: [command(24 * HOUR + 1)] }), condemns('zombie runner', '24h0m0s, the most that it may')],
     ['whose job’s timeout is over, with a worker: its own affair', life({ pods: [busyFor(48 * HOUR)] }), FINE],
+
+    ['a step whose job runs', life({ job: { workflowId: 'job-a', ...RUNNING } }), FINE],
+    ['a step whose job was terminated', step(TERMINATED), condemns('orphaned step', STEP_WITHOUT_JOB, 'its job job-a was terminated by me: because')],
+    ['… and which has no pod yet', step(TERMINATED, { phase: 'Provisioning', pods: [] }), condemns('orphaned step')],
+    ['… less than 30 s ago', step({ ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 }), skips('young')],
+    ['… and which is on its way out: it was told already', step(TERMINATED, { phase: 'TearingDown', pods: [] }), skips('mid-flight')],
+    ['… and whose pod a person holds', step(TERMINATED, { pods: [pod({}, { held: true })] }), skips('held')],
+    ['… without a worker: it would take that up much later', step(TERMINATED, away), skips('worker away')],
+    ['… without a worker and without a pod', step(TERMINATED, { ...away, phase: 'Busy', pods: [] }), condemns('zombie runner')],
 
     ['not provisioned yet', lost('Provisioning'), skips('mid-flight')],
     ['… and without a worker: a pod is still to come', lost('Requested', away), skips('mid-flight')],
