@@ -2,6 +2,7 @@
 import type { HoldfastActivities } from '../core/calls/index.ts';
 import { admitDeregistration, admitRunner } from './admit.ts';
 import { admitJob } from './admitJob.ts';
+import { admitReport } from './admitReport.ts';
 import { awaitClaims, fenceClaims } from './claims.ts';
 import { lookUpRunner } from './lookUp.ts';
 import { inItsPlace } from './onCluster.ts';
@@ -9,6 +10,7 @@ import { awaitPod, observePod } from './pods.ts';
 import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './provision.ts';
 import { removeRegistration } from './removeRegistration.ts';
+import { reportStatus } from './reportStatus.ts';
 import { createSetActivities } from './sets/createSetActivities.ts';
 import { sweepPlace } from './sweep/sweepPlace.ts';
 import { tearDown } from './tearDown.ts';
@@ -19,6 +21,8 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     ...createSetActivities(ports),
     admitRunner: (input) => admitRunner(ports, input),
     admitJob: async (input) => admitJob(ports, input),
+    admitReport: async (input) => admitReport(ports, input),
+    reportStatus: (input) => reportStatus(ports, input),
     admitDeregistration: async (input) => admitDeregistration(ports, input),
     provision: inItsPlace(ports, provision),
     findProvisioned: inItsPlace(ports, findProvisioned),

@@ -10,6 +10,7 @@ import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/i
 import type { ServedPlace } from '../core/domain/place.ts';
 import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
+import type { CommitReport, ReportTaken } from '../core/domain/commitReport.ts';
 import type { SeenScope } from '../core/input/sweep.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
@@ -66,6 +67,11 @@ export interface CiServer {
    */
   queuedJobs?(scope: Scope, labels?: readonly string[], signal?: AbortSignal): Promise<CiJobs>;
   /**
+   * Shows beside a commit how a run is. Said again, it is shown once. Of what comes together the last to arrive is shown: one after the other is the caller's part.
+   * @throws CiServerError `credentials` and `rejected` (which a commit that was pushed just now may be, too), `rate_limited`, `unavailable`
+   */
+  reportStatus(report: CommitReport, signal?: AbortSignal): Promise<ReportTaken>;
+  /**
    * Has deliveries of webhooks that failed sent again, each of them once: GitHub does not do that by itself, and keeps them for three days.
    * Absent where the server or the credential cannot (GitHub: only an App can).
    */
@@ -107,6 +113,11 @@ export class CiServerError extends Error {
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
   }
+}
+
+/** A refusal that only somebody can change who gives the credential more rights, or asks for something else: not a secret that is being rotated. */
+export function isStanding(error: unknown): error is CiServerError {
+  return error instanceof CiServerError && (error.kind === 'rejected' || (error.kind === 'credentials' && (error.status === 403 || error.status === 404)));
 }
 
 /** Gives the CI server client of a credential named in the worker's config. @throws UnknownCredentialError */
@@ -219,6 +230,8 @@ export interface ActivityPorts {
   readonly timeoutPolicy?: TimeoutPolicy;
   /** What goes to Temporal is encrypted. @default it lies there in clear, and inputs that may suffer by that are warned about */
   readonly encrypted?: boolean;
+  /** Base address of Temporal's UI, to which reports link. @default they link to nothing */
+  readonly temporalUi?: string;
   /** Told of every sweep, for metrics. */
   readonly onSweep?: (report: SweepReport) => void;
   /** Absent: every activity is answered when it has done its part. */

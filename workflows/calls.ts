@@ -15,8 +15,8 @@ const RETRY = { initialInterval: RETRY_BACKOFF.firstMs, backoffCoefficient: 2, m
 /** A worker that dies under a short activity is noticed after this long. */
 const HEARTBEAT_TIMEOUT = '15s';
 
-/** Removing comes before provisioning: what ends frees what others wait for. The check of a queue comes after both. */
-const PRIORITY = { remove: 2, provision: 4, queueCheck: 5 } as const;
+/** Removing comes before provisioning: what ends frees what others wait for. Reports and the check of a queue come after both. */
+const PRIORITY = { remove: 2, provision: 4, report: 5, queueCheck: 5 } as const;
 
 interface CallOptions {
   readonly summary: string;
@@ -87,7 +87,7 @@ function common({ summary, withinMs }: CallOptions): { summary: string; schedule
 const QUEUE_CHECK_TRIES = 2;
 
 /** Calls that need only the worker. No local activities: two at once, with updates between, are not the same in every replay. */
-export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitSet' | 'evaluateSchedules' | 'clock'> {
+export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitSet' | 'evaluateSchedules' | 'clock'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
 
@@ -106,6 +106,18 @@ export function queueCheckCalls(credential: string, scope: Scope): Pick<Holdfast
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { ...RETRY, maximumAttempts: QUEUE_CHECK_TRIES },
     priority: { priorityKey: PRIORITY.queueCheck, fairnessKey: fairnessKey(scope.name) },
+  });
+}
+
+/** Reports to the CI server: tried until it takes them, on the rate-limited queue of the credential. One under way is heard out: it may have told already. No heartbeats: activities/reportStatus.ts. */
+export function reportCalls(credential: string, scope: Scope, summary: string): Pick<HoldfastActivities, 'reportStatus'> {
+  return proxyActivities<HoldfastActivities>({
+    summary,
+    taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
+    startToCloseTimeout: '1m',
+    retry: RETRY,
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    priority: { priorityKey: PRIORITY.report, fairnessKey: fairnessKey(scope.name) },
   });
 }
 

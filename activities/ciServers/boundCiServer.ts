@@ -45,6 +45,10 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
       check(scope);
       return await server.listRunners(scope, signal);
     },
+    async reportStatus(report, signal) {
+      check(report.scope);
+      return await server.reportStatus(report, signal);
+    },
     async removeRegistration(scope, runnerId, signal) {
       check(scope);
       return await server.removeRegistration(scope, runnerId, signal);

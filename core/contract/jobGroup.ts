@@ -18,6 +18,27 @@ export interface JobVersion {
   again?: boolean;
 }
 
+/** How a run is, beside its commit at the CI server. `queued`: it waits. */
+export type ReportedState = 'queued' | 'running' | RunnerOutcome;
+
+export interface JobReport {
+  generation: number;
+  commit: string;
+  state: ReportedState;
+  /** When it came to be so, ISO 8601. */
+  at: string;
+}
+
+/** What the CI server knows of the runs, and what it does not. */
+export interface JobReportStatus {
+  /** What it took last. */
+  last?: JobReport;
+  /** What it has not taken yet: it is asked again until it does, or something newer is to be told. */
+  pending?: JobReport;
+  /** Why something is not reported, or not all of it. */
+  heldBack?: string;
+}
+
 export interface JobGroupStatus {
   /** Counts the versions that were taken. */
   generation: number;
@@ -29,6 +50,8 @@ export interface JobGroupStatus {
   outcome?: RunnerOutcome;
   /** The newest waits until the run before it is over. */
   waits: boolean;
+  /** Absent: nothing is reported. */
+  report?: JobReportStatus;
 }
 
 /** A version has come: send it with start. */

@@ -28,6 +28,10 @@ export interface JobInput extends Durations<typeof JOB_TIMEOUTS> {
   name: string;
   /** For which it runs, `owner/repo`: shown, and what the worker's timeouts go by. */
   repository?: string;
+  /** Reports the versions of a change set to the CI server, beside their commits in `repository`. @default true */
+  report?: boolean;
+  /** Name of the worker's credential that reports. @default "default" */
+  credential?: string;
   /** Kubernetes namespace of the steps' pods. Default: the worker's. */
   namespace?: string;
   /** Before `test`; the first that does not succeed ends this stage, and there is no `test`. */

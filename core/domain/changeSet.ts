@@ -18,3 +18,12 @@ export interface ChangeSet {
 export function jobGroupId({ job, repository, base, pullRequest }: ChangeSet): string {
   return ['job-group', job, repository.toLowerCase(), base, pullRequest === undefined ? 'push' : `pr-${pullRequest}`].join(':');
 }
+
+/**
+ * Under which name the runs of a group are reported. Of a commit that is pushed to a branch and is part of a pull request, too, both are seen. An id of
+ * somebody's own making is taken for a pull request's.
+ * @param job - its name
+ */
+export function reportName(group: string, job: string): string {
+  return group.endsWith(':push') ? `${job} (push)` : job;
+}

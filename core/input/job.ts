@@ -6,9 +6,9 @@ import { stepPath } from '../domain/artifactLayout.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { formatDuration, milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
-import { dnsLabel, durationFields, envFields, scopeFields, toErrors, toScope, words, type FieldsOf, type InputError, type Parsed } from './fields.ts';
+import { credentialName, dnsLabel, durationFields, envFields, readInput, scopeFields, toScope, words, type FieldsOf, type InputError, type Parsed } from './fields.ts';
 import { parseRunnerInput } from './runner.ts';
-import { jobTimeoutsFor, LONGEST_JOB_TIMEOUT, type TimeoutPolicy } from './timeoutPolicy.ts';
+import { jobTimeoutsFor, LONGEST_JOB_TIMEOUT, timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
 
 /** A validated job, with every default filled in. Its `timeout` counts from its first step's pod. */
 export interface JobSpec extends Milliseconds<typeof JOB_TIMEOUTS> {
@@ -73,6 +73,8 @@ export const jobSchema = z.strictObject({
   ...durationFields(JOB_TIMEOUTS),
   name: z.string('is missing').regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, 'must consist of letters, digits, ".", "_" and "-", at most 63, and begin and end with a letter or a digit'),
   repository: scopeFields.repository,
+  report: z.boolean('must be true or false').exactOptional(),
+  credential: credentialName.exactOptional(),
   namespace: dnsLabel('a Kubernetes namespace').exactOptional(),
   pre: z.array(step).exactOptional(),
   test: z.array(step, 'is missing: the list of steps that are the job').min(1, 'must have at least one step'),
@@ -83,16 +85,18 @@ export const jobSchema = z.strictObject({
 export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<JobSpec> {
   const tooLarge = sizeError(raw);
   if (tooLarge !== undefined) return { ok: false, errors: [{ field: 'input', message: tooLarge }] };
-  const parsed = jobSchema.safeParse(raw);
-  if (!parsed.success) return { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
-  const input = parsed.data as JobInput;
+  const parsed = readInput(jobSchema, raw);
+  if (!parsed.ok) return parsed;
+  const input = parsed.spec as JobInput;
   const { policy = {}, workflowId } = admission;
   const scope = input.repository === undefined ? undefined : toScope({ repository: input.repository });
   const { timeoutCap = LONGEST_JOB_TIMEOUT, ...byPolicy } = policy === 'elsewhere' ? {} : jobTimeoutsFor(policy, scope, input.name);
   const { timeout, gracePeriod, maxAge } = input;
   const asked = milliseconds({ ...JOB_TIMEOUTS, ...byPolicy, ...defined({ timeout, gracePeriod, maxAge }) });
   const times = { ...asked, timeoutMs: Math.min(asked.timeoutMs, ms(timeoutCap)) };
-  const placed = JOB_STAGES.flatMap((stage) => (input[stage] ?? []).map((each, index) => ({ each: each as PostStepInput, stage, index, spec: stepSpec(input, each, stage, stepWorkflowId(workflowId, stage, index + 1), admission) })));
+  const { podUnscheduled, podPending, registration } = policy === 'elsewhere' ? {} : timeoutsFor(policy, scope);
+  const comeUp = defined({ podUnscheduled, podPending, registration });
+  const placed = JOB_STAGES.flatMap((stage) => (input[stage] ?? []).map((each, index) => ({ each: each as PostStepInput, stage, index, spec: stepSpec(input, each, stage, stepWorkflowId(workflowId, stage, index + 1), comeUp, admission) })));
   const errors: InputError[] = [];
   const warnings: string[] = [];
   if (placed.length > MAX_STEPS) errors.push({ field: JOB_STAGES.join(', '), message: `have ${placed.length} steps in all, and a job may have ${MAX_STEPS}: do more in one step` });
@@ -140,14 +144,15 @@ function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): I
 const STEP_FIELD: Readonly<Record<string, string>> = { 'timeouts.jobTimeout': 'timeout', 'stop.gracePeriod': 'gracePeriod', pod: 'volumes' };
 const stepField = (field: string): string => STEP_FIELD[field] ?? field;
 
-function stepSpec(job: JobInput, input: PostStepInput, stage: JobStage, workflowId: string, admission: JobAdmission): StepSpec {
+/** @param comeUp - what the job's repository has for its steps' pods: a step's life has none itself */
+function stepSpec(job: JobInput, input: PostStepInput, stage: JobStage, workflowId: string, comeUp: Pick<ScopeTimeouts, 'podUnscheduled' | 'podPending' | 'registration'>, admission: JobAdmission): StepSpec {
   const { name, image, commands = '', command = ['/bin/sh', '-e', '-c', commands], timeout = STEP_TIMEOUTS.timeout, gracePeriod = STEP_TIMEOUTS.gracePeriod, uploadTimeout = STEP_TIMEOUTS.uploadTimeout, onEviction, bestEffort = false, optionalOnSuccess = false } = input;
   const runner: RunnerInput = {
     ciServer: 'none',
     job: admission.workflowId,
     command,
     env: { ...input.env, JOB_NAME: job.name, BUILD_ID: admission.runId ?? '' },
-    timeouts: { jobTimeout: timeout },
+    timeouts: { ...comeUp, jobTimeout: timeout },
     stop: { gracePeriod, ...input.stop },
     ...defined({ image, onEviction, namespace: job.namespace, pod: podOf(input) }),
   };

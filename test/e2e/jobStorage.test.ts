@@ -60,6 +60,26 @@ const step = (name: string, commands: string, more: Partial<StepInput> = {}): St
 const LEAVE = 'echo c-1 >"$SHARED_DIR/cluster"; echo half >"$ARTIFACT_DIR/half.txt"; echo up;';
 const CLEAN = step('clean', 'echo "found $(cat "$SHARED_DIR/cluster")"');
 
+const bash = (name: string, script: string): StepInput => ({ name, image: 'holdfast.test/runner:1', command: ['bash', '-c', script] });
+const file = (name: string, text: string): string => `printf '%s\\n' '#!/bin/sh' '${text}' >${name}; chmod +x ${name};`;
+/** The shell does not pass the signal on, and sees to it when the script has ended. */
+const validates = (times: string): StepInput =>
+  bash('validate', `cd /tmp; ${file('validate.sh', 'echo "validated $1"; sleep 1')}
+    cleanup() { echo "cleaned up after $i" | tee "$ARTIFACT_DIR/cleanup.txt"; exit 1; }
+    trap cleanup TERM
+    echo up
+    for i in ${times}; do ./validate.sh "$i"; done
+    echo "all is valid" >"$ARTIFACT_DIR/report.txt"`);
+/** Work in the background, to which the trap passes the signal on; a second signal, for all of them at once, would find nobody. */
+const serves = (until: string): StepInput =>
+  bash('serve', `cd /tmp; ${file('serve.sh', `trap "echo $1 stopped cleanly; exit 0" TERM; echo "$1 serves"; ${until}`)}
+    trap 'kill $(jobs -p); wait; cp server-*.log "$ARTIFACT_DIR"; exit 1' TERM
+    for name in one two; do ./serve.sh "$name" >server-$name.log & done
+    until [ "$(cat server-*.log | grep -c serves)" = 2 ]; do sleep 0.1; done
+    echo up
+    wait
+    cp server-*.log "$ARTIFACT_DIR"`);
+
 const scenarios: Record<string, Scenario<Stored>> = {
   'from step to step, and no further than it is wanted; JUnit reports and logs are there when the pods are gone': async ({ world, files }) => {
     const job = await ClusterJob.start(world, 'handed-on', {
@@ -92,6 +112,53 @@ const scenarios: Record<string, Scenario<Stored>> = {
     expect(left).toMatchObject({ 'artifacts/half.txt': 'half\n', 'artifacts/password': `${'*'.repeat(PASSWORD.length)}\n`, 'build-log.txt': expect.stringContaining(`as ${'*'.repeat(PASSWORD.length)}\n`) });
     expect(left['build-log.txt']).toContain('Process did not exit before 20s grace period');
     expect(JSON.stringify(left)).not.toContain(PASSWORD);
+  },
+
+  'as authors write steps: a trap around a loop of scripts, left alone and interrupted': async ({ world, files }) => {
+    const jobs = await Promise.all(['1 2', '$(seq 1000)'].map(async (times, index) => await ClusterJob.start(world, `validates-${index}`, { test: [validates(times)] })));
+    await jobs[1]?.up('validate');
+    await jobs[1]?.handle.signal('cancel', 'enough');
+    const [alone, interrupted] = await Promise.all(jobs.map(async (job) => await job.result()));
+    expect(alone).toMatchObject({ outcome: 'succeeded' });
+    expect(files(alone!, 'validate')).toMatchObject({ 'artifacts/report.txt': 'all is valid\n', 'build-log.txt': expect.stringContaining('validated 2\n') });
+    expect(interrupted).toMatchObject({ outcome: 'aborted', cause: 'cancelled', steps: [{ exitCode: 1 }] });
+    expect(files(interrupted!, 'validate')).toMatchObject({ 'artifacts/cleanup.txt': expect.stringMatching(/^cleaned up after \d+\n$/) });
+    expect(files(interrupted!, 'validate')).not.toHaveProperty(['artifacts/report.txt']);
+  },
+
+  'as authors write steps: work in the background that its trap stops, left alone and interrupted': async ({ world, files }) => {
+    const jobs = await Promise.all(['sleep 2', TICK].map(async (until, index) => await ClusterJob.start(world, `serves-${index}`, { test: [serves(until)] })));
+    await jobs[1]?.up('serve');
+    await jobs[1]?.handle.signal('cancel', 'enough');
+    const [alone, interrupted] = await Promise.all(jobs.map(async (job) => await job.result()));
+    expect(alone).toMatchObject({ outcome: 'succeeded' });
+    expect(interrupted).toMatchObject({ outcome: 'aborted', cause: 'cancelled', steps: [{ exitCode: 1 }] });
+    for (const name of ['one', 'two']) {
+      expect(files(alone!, 'serve')[`artifacts/server-${name}.log`]).toBe(`${name} serves\n`);
+      expect(files(interrupted!, 'serve')[`artifacts/server-${name}.log`]).toBe(`${name} serves\n${name} stopped cleanly\n`);
+    }
+  },
+
+  'of a step that takes nearly all its grace to make its artifacts: they are stored in the rest': async ({ world, files }) => {
+    const script = 'trap \'i=0; until [ $i = 12 ]; do sleep 1; i=$((i+1)); echo "second $i" >>"$ARTIFACT_DIR/dump.txt"; done; exit 1\' TERM; echo up;';
+    const job = await ClusterJob.start(world, 'slow-dump', { test: [step('unit', `${script} ${TICK}`)] });
+    await job.up('unit');
+    await job.handle.signal('cancel', 'enough');
+    const result = await job.result();
+    expect(result).toMatchObject({ outcome: 'aborted', steps: [{ exitCode: 1 }] });
+    expect(files(result, 'unit')['artifacts/dump.txt']).toMatch(/second 12\n$/);
+    expect(files(result, 'unit')['build-log.txt']).toContain('Process gracefully exited before 15s grace period');
+  },
+
+  'of a step that takes more than that: it is cut, and what was there by then is stored': async ({ world, files }) => {
+    const script = 'trap \'i=0; while :; do sleep 0.5; i=$((i+1)); echo "half second $i" >>"$ARTIFACT_DIR/dump.txt"; done\' TERM; echo up;';
+    const job = await ClusterJob.start(world, 'slower-dump', { test: [step('unit', `${script} ${TICK}`, { gracePeriod: '10s' })] });
+    await job.up('unit');
+    await job.handle.signal('cancel', 'enough');
+    const result = await job.result();
+    expect(result).toMatchObject({ outcome: 'aborted' });
+    expect(files(result, 'unit')['artifacts/dump.txt']).toMatch(/^half second 1\n/);
+    expect(files(result, 'unit')['build-log.txt']).toContain('Process did not exit before 10s grace period');
   },
 
   'of a step that is killed for memory, and all of its container with it: what it had written': async ({ world, files }) => {

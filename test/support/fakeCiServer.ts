@@ -1,7 +1,8 @@
 import { CiServerError, UnknownCredentialError, type CiRunner, type CiServer, type CiServers, type Registration } from '../../activities/ports.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
+import type { CommitReport, ReportTaken } from '../../core/domain/commitReport.ts';
 
-type Method = 'register' | 'find' | 'remove';
+type Method = 'register' | 'find' | 'remove' | 'report';
 interface Entry {
   id: number;
   name: string;
@@ -16,6 +17,10 @@ export class FakeCiServer implements CiServer, CiServers {
   readonly calls: { method: Method; name?: string; id?: number }[] = [];
   /** Answers of the next calls of a method, before the truth is told again; `repeat` goes on for ever. */
   readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] = [];
+  /** What was reported of jobs, the oldest first. */
+  readonly reports: CommitReport[] = [];
+  /** What a report waits for before it is answered. */
+  reportHeld: Promise<void> | undefined;
   /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */
   lies = false;
   /** How those look who have the names that are asked for next. */
@@ -61,6 +66,14 @@ export class FakeCiServer implements CiServer, CiServers {
     if (entry.busy && !this.lies) throw busy(entry.name);
     this.registrations.delete(id);
     return 'removed';
+  }
+
+  async reportStatus(report: CommitReport): Promise<ReportTaken> {
+    this.calls.push({ method: 'report', name: `${report.context} ${report.state}` });
+    this.#scripted('report');
+    await this.reportHeld;
+    this.reports.push(report);
+    return {};
   }
 
   // ------------------------------------------------------------------------------------------ what the test does

@@ -36,7 +36,7 @@ export class JobRun {
   }
 
   /** One that somebody has started, or is about to. */
-  static of({ world, compute }: MemoryWorld, id: string): JobRun {
+  static of({ world, compute }: Pick<MemoryWorld, 'world' | 'compute'>, id: string): JobRun {
     return new JobRun(id, world.client.workflow.getHandle(id), compute);
   }
 

@@ -91,6 +91,21 @@ describe('the JSON Schema', () => {
   });
 });
 
+test('what its group has reported is shown with it', () => {
+  const details: JobDetails = {
+    id: 'job-group:web:acme/web:main:pr-7:2',
+    runId: 'r',
+    status: 'RUNNING',
+    startedAt: '2026-01-01T00:00:00.000Z',
+    pendingActivities: [],
+    unpolled: [],
+    report: { last: { generation: 1, commit: 'a1', state: 'succeeded', at: '2026-01-01T00:00:00Z' }, pending: { generation: 2, commit: 'b2', state: 'running', at: '2026-01-01T00:01:00Z' }, heldBack: 'no check run: 403' },
+  };
+  expect(jobLines(details, Date.parse('2026-01-01T00:02:00Z'))).toEqual(
+    expect.arrayContaining(['Reported:         version 1 (a1) succeeded, since 2026-01-01T00:00:00Z', 'To be reported:   version 2 (b2) running, since 2026-01-01T00:01:00Z', 'Held back:        no check run: 403']),
+  );
+});
+
 test('one job is shown as its stages, with its steps under them', () => {
   const at = '2026-01-01T00:00:00.000Z';
   const details: JobDetails = {
@@ -101,6 +116,7 @@ test('one job is shown as its stages, with its steps under them', () => {
     startedAt: at,
     pendingActivities: [],
     unpolled: [],
+    step: { waitsFor: 'runner to come online', waitsUntil: '2026-01-01T04:10:00.000Z' },
     job: {
       waitsFor: 'post clean to end',
       cancel: { mode: 'stop', reason: 'it ran for 4h0m0s (timeout)' },
@@ -113,9 +129,14 @@ test('one job is shown as its stages, with its steps under them', () => {
     },
   };
   const lines = jobLines(details, Date.parse('2026-01-01T04:00:05.000Z'));
-  expect(lines).toEqual(expect.arrayContaining(['Id:               job-web-1', 'Waits for:        post clean to end', 'Cancel:           stop: it ran for 4h0m0s (timeout)', 'test', 'post']));
-  expect(lines.map((line) => line.split(/ {2,}/).filter(Boolean).join('|'))).toEqual(
-    expect.arrayContaining(['STEP|STATE|TOOK|POD|WHY', 'unit|aborted/run_timeout|4h|pod-1|why', 'e2e|not run|-|-|the job was interrupted', 'clean|running|5s|pod-2|-']),
-  );
-  expect(lines).not.toContain('pre');
+  expect(lines).toEqual(expect.arrayContaining(['Id:               job-web-1', 'Waits for:        post clean to end', 'Cancel:           stop: it ran for 4h0m0s (timeout)']));
+  expect(lines.slice(lines.indexOf(''))).toEqual([
+    '',
+    'STEP      STATE                STARTED   TOOK  POD    WHY',
+    'test',
+    '├─ unit   aborted/run_timeout  00:00:00  4h    pod-1  why',
+    '└─ e2e    not run              -         -     -      the job was interrupted',
+    'post',
+    '└─ clean  running              04:00:00  5s    pod-2  waits for runner to come online, until 2026-01-01T04:10:00.000Z',
+  ]);
 });

@@ -103,6 +103,19 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expectNothingLeft(all);
   });
 
+  test('cancelled while no worker has taken it up: nothing of pre and test is made, and post runs', async () => {
+    await all.world.suspend();
+    const run = await JobRun.start(all, THREE);
+    await run.handle.signal('cancel', 'enough');
+    await all.world.resume();
+    await run.ends('post-1');
+    await run.ends('post-2');
+    const result = await ended(run);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+    expect(states(result)).toEqual(['prepare not run', 'unit not run', 'e2e not run', 'gather succeeded', 'clean succeeded']);
+    expect(lines(result)).toEqual([...INTERRUPTED, 'Running step gather.', 'Running step clean.', IN_TIME]);
+  });
+
   test('cancelled while a step is pending: its pod goes without having started', async () => {
     const run = await JobRun.start(all, THREE);
     const pod = await run.pod('pre-1');

@@ -8,7 +8,7 @@ import { serve, type Call } from './rest.ts';
 import type { WebhookDelivery } from './types.ts';
 import type { World } from './world.ts';
 
-const PERMISSIONS = { actions: 'read', administration: 'write', metadata: 'read', organization_self_hosted_runners: 'write' };
+const PERMISSIONS = { actions: 'read', administration: 'write', checks: 'write', metadata: 'read', organization_self_hosted_runners: 'write', statuses: 'write' };
 const EVENTS = ['workflow_job'];
 const SINCE = '2024-01-01T00:00:00Z';
 

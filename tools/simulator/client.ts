@@ -1,6 +1,6 @@
 import type { ActiveFault, Fault } from './faults.ts';
 import type { SimulatedToken, WebhookTarget } from './options.ts';
-import type { JobSpec, RecordedRequest, RequestCounts, ScopePath, SimulatedJob, SimulatedRegistration, WebhookDelivery } from './types.ts';
+import type { JobSpec, RecordedRequest, RequestCounts, ScopePath, SimulatedCheckRun, SimulatedJob, SimulatedRegistration, SimulatedStatus, WebhookDelivery } from './types.ts';
 
 /** Steers a simulator in another process through its control API. Every method throws an Error when the simulator refuses or is away. */
 export class SimulatorClient {
@@ -27,6 +27,12 @@ export class SimulatorClient {
   }
   jobs(): Promise<SimulatedJob[]> {
     return this.#get('jobs');
+  }
+  async statuses(repo: string, sha: string): Promise<SimulatedStatus[]> {
+    return (await this.#get<{ statuses: SimulatedStatus[] }>(`commits/${repo}/${sha}`)).statuses;
+  }
+  async checkRuns(repo: string, sha: string): Promise<SimulatedCheckRun[]> {
+    return (await this.#get<{ checkRuns: SimulatedCheckRun[] }>(`commits/${repo}/${sha}`)).checkRuns;
   }
   runners(): Promise<SimulatedRegistration[]> {
     return this.#get('runners');

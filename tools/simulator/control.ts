@@ -1,6 +1,6 @@
 import type { ActiveFault, Fault } from './faults.ts';
 import type { SimulatedToken, WebhookTarget } from './options.ts';
-import type { JobSpec, RecordedRequest, RequestCounts, ScopePath, SimulatedJob, SimulatedRegistration, WebhookDelivery } from './types.ts';
+import type { JobSpec, RecordedRequest, RequestCounts, ScopePath, SimulatedCheckRun, SimulatedJob, SimulatedRegistration, SimulatedStatus, WebhookDelivery } from './types.ts';
 import type { World } from './world.ts';
 
 /** Steers a simulator and looks at the truth in it. */
@@ -32,6 +32,16 @@ export class Control {
   /** All jobs, the oldest first. */
   jobs(): SimulatedJob[] {
     return structuredClone(this.world.jobs.all());
+  }
+
+  /** All statuses of a commit, the oldest first: of each context the last is shown. */
+  statuses(repo: string, sha: string): SimulatedStatus[] {
+    return structuredClone(this.world.commits.statuses(repo, sha));
+  }
+
+  /** All check runs of a commit, the oldest first. */
+  checkRuns(repo: string, sha: string): SimulatedCheckRun[] {
+    return structuredClone(this.world.commits.checkRuns(repo, sha));
   }
 
   /** All registrations, whatever the REST API says of them. */

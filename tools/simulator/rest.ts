@@ -27,7 +27,7 @@ export interface Call {
 }
 
 export interface Endpoint {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** As in GitHub's description: `/orgs/{org}/actions/runners`. */
   path: string;
   /** `token`: PAT or installation token; `app`: the App's JWT; `optional`: anybody, and free of the primary limit. @default "token" */

@@ -2,6 +2,7 @@ import { fastify, type FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
 import * as answers from './answers.ts';
 import { serveAppEndpoints } from './app-endpoints.ts';
+import { serveCommitEndpoints } from './commit-endpoints.ts';
 import { Control } from './control.ts';
 import { serveControl } from './control-endpoints.ts';
 import { serveJobEndpoints } from './job-endpoints.ts';
@@ -54,6 +55,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, parseBody(String(body))));
   serveRunnerEndpoints(server, world);
   serveJobEndpoints(server, world);
+  serveCommitEndpoints(server, world);
   serveAppEndpoints(server, world);
   serveRunnerProtocol(server, world);
   serveControl(server, world);

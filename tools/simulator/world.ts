@@ -1,4 +1,5 @@
 import { Changes } from './changes.ts';
+import { Commits } from './commits.ts';
 import { Credentials } from './credentials.ts';
 import { Dispatch } from './dispatch.ts';
 import { Faults } from './faults.ts';
@@ -18,6 +19,7 @@ export class World {
   readonly registrations = new Registrations();
   readonly registrationTokens = new RegistrationTokens();
   readonly jobs = new Jobs();
+  readonly commits = new Commits();
   readonly requests = new RequestLog();
   readonly faults: Faults;
   readonly credentials: Credentials;

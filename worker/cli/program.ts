@@ -108,13 +108,17 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
     .addHelpText('after', '\nRun it where the worker runs, with the same environment. Exit status 0: runners can work; 1: they cannot; 2: the settings are wrong.')
     .action(async () => exit(await (await import('./doctor.ts')).doctor(output, environment(program, terminal))));
 
-  program
+  const podPolicy = program
     .command('pod-policy')
     .description("print the worker's pod policy as a ValidatingAdmissionPolicy, for kubectl apply: the API server then holds the worker to it")
-    .requiredOption('--service-account <namespace/name>', "the worker's service account")
+    .option('--service-account <namespace/name>', "the worker's service account (required)")
     .option('--name <name>', 'name of the policy and of its binding', 'holdfast-pods')
     .addHelpText('after', '\nRun it with the environment of the worker: HOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images are what it reads. See docs/security.md.')
     .action(async (options: PodPolicyOptions) => (await import('./podPolicy.ts')).podPolicy(output, environment(program, terminal), options));
+  podPolicy
+    .command('schema')
+    .description("print the JSON Schema of a pod policy's file, for editors")
+    .action(async () => (await import('./podPolicy.ts')).podPolicyJsonSchema(output));
 
   program
     .command('codec-server')

@@ -1,7 +1,7 @@
 /** Settings that are documents: YAML or JSON, inline or in a file, checked by a schema. */
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { toErrors } from '../../core/input/fields.ts';
+import { readInput } from '../../core/input/fields.ts';
 import type { ConfigProblem } from './configError.ts';
 import { YamlError, yamlValue } from './yamlDocuments.ts';
 
@@ -28,8 +28,8 @@ export function readDocument<Schema extends z.ZodType>(set: Readonly<Record<stri
     problems.push({ setting, message: error instanceof YamlError ? `${what} ${error.message}` : `cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions` });
     return undefined;
   }
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  problems.push(...parsed.error.issues.flatMap(toErrors).map(({ field, message }) => ({ setting, message: `${field} ${message}` })));
+  const parsed = readInput(schema, value);
+  if (parsed.ok) return parsed.spec;
+  problems.push(...parsed.errors.map(({ field, message }) => ({ setting, message: `${field} ${message}` })));
   return undefined;
 }

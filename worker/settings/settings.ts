@@ -16,6 +16,8 @@ export const settings = z.object({
   HOLDFAST_CODEC_KEY_FILE: text.optional().describe('Keys with which payloads are encrypted before Temporal gets them, see docs/security.md. For all workers and the `holdfast` command alike; read again when it changes. Without it inputs and results lie in Temporal in clear.'),
   HOLDFAST_TEMPORAL_API_KEY_FILE: text.optional().describe('What `TEMPORAL_API_KEY` says, from a file (a mounted Secret), which is read again while the worker runs, so the key may be rotated.'),
 
+  HOLDFAST_TEMPORAL_UI: httpUrl.optional().describe("Address of Temporal's UI, to which [reports to the CI server](jobs.md#what-is-reported) link, such as `https://temporal.example.com`. Without it they link to nothing."),
+
   // -------------------------------------------------------------------------------------------- compute: kubernetes
   HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the context\'s (in a cluster: the worker\'s own), else `default`.'),
   HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false').prefault('false').describe('`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole), and `namespaces` in its pod policy says which.'),

@@ -4,6 +4,7 @@ import { defined } from '../../core/defined.ts';
 import { readCancelRequest } from '../../core/domain/cancellation.ts';
 import type { JobSpec } from '../../core/input/job.ts';
 import { settle, workerCalls } from '../calls.ts';
+import { announceEnds, countEnd } from './countEnds.ts';
 import { listJob, listStage, listVerdict } from './display.ts';
 import { JobRun, type RunningStep } from './jobRun.ts';
 import { nextAction, type JobAction } from './plan.ts';
@@ -31,6 +32,7 @@ export async function job(input: JobInput): Promise<JobResult> {
 /** One action after the other, each decided by plan.ts, until nothing is left to be done. */
 async function runSteps(run: JobRun): Promise<JobResult> {
   listJob(run.spec);
+  announceEnds();
   let shown: JobStage | undefined;
   for (;;) {
     const action = nextAction(run.facts());
@@ -60,6 +62,7 @@ async function runSteps(run: JobRun): Promise<JobResult> {
         const { outcome, cause, message } = action.verdict;
         run.close();
         listVerdict(action.verdict);
+        countEnd(outcome);
         return { outcome, ...defined({ cause }), message, name: run.spec.name, steps: run.status().steps, log: run.log };
       }
     }

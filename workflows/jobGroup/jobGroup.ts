@@ -1,8 +1,10 @@
 import { CancelledFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ChildWorkflowFailure, ParentClosePolicy, condition, continueAsNew, log, setHandler, startChild, workflowInfo, type ChildWorkflowHandle } from '@temporalio/workflow';
-import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersionSignal, type JobGroupStatus, type JobInput, type JobResult, type JobVersion, type RunnerOutcome } from '../../core/contract/index.ts';
+import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersionSignal, type JobGroupStatus, type JobInput, type JobResult, type JobVersion } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { NO_RUNS, begin, step, type GroupAction, type GroupEvent, type GroupState } from './groupState.ts';
+import type { RunEnd } from './reportWords.ts';
+import { Reports, type CarriedReports } from './reports.ts';
 
 /** How long it stays when nothing runs: until then the same commit is not run a second time. */
 const QUIET = '7d';
@@ -12,30 +14,34 @@ const SETTLED = '1s';
 /** A commit's name is in summaries, and never long. */
 const COMMIT = /^[0-9A-Za-z]{1,64}$/;
 
-/** What has come, and the job that goes with it. */
+/** What has come, and the job that goes with it; or how it has ended. */
 interface Heard {
   readonly event: GroupEvent;
   readonly job?: JobInput;
+  readonly end?: RunEnd;
 }
 
 /**
  * The runs of one job for one change set, whose id it has (core/domain/changeSet.ts): to be started together with its first signal `version`. A newer
  * version has the older run ended first. Ends by itself when nothing has run for a week.
  * @param carried - what this workflow knew before it went on as a new one
+ * @param reported - the same, of what the CI server was told
  */
-export async function jobGroup(carried: GroupState = NO_RUNS): Promise<void> {
+export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedReports = {}): Promise<void> {
   const group = workflowInfo().workflowId;
   const heard: Heard[] = [];
   let state = carried;
   let job: JobInput | undefined;
+  let lastEnd: RunEnd | undefined;
+  const reports = new Reports(group, reported);
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
   setHandler(jobVersionSignal, (body) => void heard.push(...readVersion(body)), { description: 'A version of the change set has come: {commit, at, job, again}' });
-  setHandler(jobGroupStatusQuery, () => statusOf(group, state), { description: 'The newest version, and the run that is under way' });
+  setHandler(jobGroupStatusQuery, () => ({ ...statusOf(group, state), ...defined({ report: reports.status() }) }), { description: 'The newest version, and the run that is under way' });
 
   const carryOut = async (action: GroupAction): Promise<void> => {
     if (action.kind === 'supersede') return await supersede(run);
     const { generation, commit } = action;
-    run = await start(groupedJobId(group, generation), commit, job, (outcome) => heard.push({ event: { kind: 'ended', generation, outcome } }));
+    run = await start(groupedJobId(group, generation), commit, job, (end) => heard.push({ event: { kind: 'ended', generation, outcome: end.outcome }, end }));
   };
 
   const isNews = (): boolean => heard.length > 0;
@@ -43,18 +49,24 @@ export async function jobGroup(carried: GroupState = NO_RUNS): Promise<void> {
     if (state.running === undefined) await condition(isNews, QUIET);
     else await condition(isNews);
     if (!isNews()) return;
-    for (const { event, job: asked } of heard.splice(0)) {
+    for (const { event, job: asked, end } of heard.splice(0)) {
+      lastEnd = end ?? lastEnd;
       const next = step(state, event);
       if (next.state.generation !== state.generation) job = asked;
       ({ state } = next);
       for (const action of next.actions) await carryOut(action);
     }
-    if (state.waits && state.running === undefined && (await condition(isNews, SETTLED))) continue;
+    if (state.waits && (await condition(isNews, SETTLED))) continue;
     const next = begin(state);
     ({ state } = next);
     for (const action of next.actions) await carryOut(action);
+    reports.tell(state, job, lastEnd);
     // The end of a run comes to the one that has begun it.
-    if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested) await continueAsNew<typeof jobGroup>(state);
+    if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested) {
+      const told = await reports.stop();
+      if (!isNews()) await continueAsNew<typeof jobGroup>(state, told);
+      reports.resume();
+    }
   }
 }
 
@@ -69,7 +81,7 @@ function readVersion(body: JobVersion): Heard[] {
 }
 
 /** Its input is checked by the job itself. @param ended - told once, when nothing of the run is left */
-async function start(workflowId: string, commit: string, job: JobInput | undefined, ended: (outcome: RunnerOutcome) => void): Promise<ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined> {
+async function start(workflowId: string, commit: string, job: JobInput | undefined, ended: (end: RunEnd) => void): Promise<ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined> {
   try {
     const run = await startChild<(input: JobInput) => Promise<JobResult>>(JOB_WORKFLOW, {
       workflowId,
@@ -78,18 +90,21 @@ async function start(workflowId: string, commit: string, job: JobInput | undefin
       parentClosePolicy: ParentClosePolicy.ABANDON,
       staticSummary: commit,
     });
-    void run.result().then(({ outcome }) => ended(outcome), (error: unknown) => ended(outcomeOf(error)));
+    void run.result().then(ended, (error: unknown) => ended(withoutVerdict(error)));
     return run;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     log.warn('A run of this id is under way already: it is not one of this group', { workflowId });
-    ended('errored');
+    ended({ outcome: 'errored', message: `${workflowId} runs already, and is not of this group.`, steps: [] });
     return undefined;
   }
 }
 
-function outcomeOf(error: unknown): RunnerOutcome {
-  return error instanceof ChildWorkflowFailure && error.cause instanceof CancelledFailure ? 'aborted' : 'errored';
+/** It was cancelled, terminated, or refused. */
+function withoutVerdict(error: unknown): RunEnd {
+  const cause = error instanceof ChildWorkflowFailure ? error.cause : undefined;
+  const message = cause?.message ?? String(error);
+  return cause instanceof CancelledFailure ? { outcome: 'aborted', cause: 'cancelled', message, steps: [] } : { outcome: 'errored', message: `The job gave no verdict: ${message}`, steps: [] };
 }
 
 async function supersede(run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined): Promise<void> {

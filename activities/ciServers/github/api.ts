@@ -20,6 +20,9 @@ const API_VERSION = '2022-11-28';
 /** Of an app: a new token, and a moment for it to become known. */
 const MAX_RENEWALS = 2;
 
+/** What a call needs that is not about runners, in GitHub's words. */
+const RIGHTS: Partial<Record<GitHubCall, string>> = { status: 'commit statuses: write', check_run: 'checks: write' };
+
 export interface GitHubApiOptions {
   /** The credential's name. */
   readonly name: string;
@@ -193,7 +196,7 @@ export class GitHubApi {
     if (cause instanceof CiServerError) return cause;
     const { name, credential } = this.#options;
     const kind = failure.kind === 'not_found' ? 'credentials' : failure.kind;
-    const advice = kind === 'credentials' ? `; check what credential "${name}" may do there (self-hosted runners: read and write)` : '';
+    const advice = kind === 'credentials' ? `; check what credential "${name}" may do there (${RIGHTS[request.call] ?? 'self-hosted runners: read and write'})` : '';
     const what = status === undefined ? 'no answer from' : `${status} from`;
     const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.about}): ${failure.reason}${advice}`;
     // What a server that is away says of the wait (a maintenance page's hour) is no better than the breaker's own look at it.

@@ -2,12 +2,14 @@ import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { defined } from '../../../core/defined.ts';
 import type { CiRunner, CiServer, CiServerError, Registration } from '../../ports.ts';
+import type { CommitReport, ReportTaken } from '../../../core/domain/commitReport.ts';
 import { labelsCover } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
 import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
+import { CommitReports } from './commitReports.ts';
 import { Deliveries } from './deliveries.ts';
 import { ExpiringValue, type Expiring } from './expiringValue.ts';
 import { QueuedJobs } from './queuedJobs.ts';
@@ -27,6 +29,7 @@ export class GitHub implements CiServer {
   readonly #api: GitHubApi;
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
+  readonly #reports: CommitReports;
   readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
   /** The parsed part only: GitHub's lists of runs are megabytes, of which some ids are wanted. */
   readonly #keptLists = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({ max: MAX_KEPT_LISTS });
@@ -36,6 +39,7 @@ export class GitHub implements CiServer {
   constructor(options: GitHubApiOptions) {
     this.#options = options;
     this.#api = new GitHubApi(options);
+    this.#reports = new CommitReports(this.#api, options.credential.type === 'app');
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
     if (options.credential.type !== 'app') return;
     const deliveries = new Deliveries(this.#api, options.clock);
@@ -44,6 +48,10 @@ export class GitHub implements CiServer {
 
   reachable(): boolean {
     return this.#api.reachable();
+  }
+
+  async reportStatus(report: CommitReport, signal?: AbortSignal): Promise<ReportTaken> {
+    return await this.#reports.report(report, signal);
   }
 
   async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {

@@ -161,6 +161,13 @@ describe('defaults and caps of the worker’s config: the most specific wins', (
     expect(admitted(input, policy)).toMatchObject(expected);
   });
 
+  test('how long its steps’ pods may take to come up: by its repository, too', () => {
+    const slow: TimeoutPolicy = { default: { podPending: '20m' }, scopes: { 'acme/slow': { podPending: '30m', podUnscheduled: '1h', registration: '15m', jobTimeout: '3h' } } };
+    expect(admitted({ ...JOB, repository: 'acme/slow' }, slow).steps[0]?.runner.timeouts).toEqual({ podPending: '30m', podUnscheduled: '1h', registration: '15m', jobTimeout: '2h' });
+    expect(admitted(JOB, slow).steps[0]?.runner.timeouts).toEqual({ podPending: '20m', jobTimeout: '2h' });
+    expect(admitted(JOB).steps[0]?.runner.timeouts).toEqual({ jobTimeout: '2h' });
+  });
+
   test('only the worker’s config names jobs with a higher cap', () => {
     expect(refused({ ...JOB, timeout: '30h' }, policy)).toEqual([expect.stringMatching(/^timeout is over the cap of 24h/)]);
     expect(refused({ ...JOB, name: 'soak', timeout: '73h' }, policy)).toEqual([expect.stringMatching(/^timeout is over the cap of 72h/)]);

@@ -1,0 +1,35 @@
+import type { SimulatedCheckRun, SimulatedStatus } from './types.ts';
+
+/** What was reported on commits, in the order in which it came. Every commit exists. */
+export class Commits {
+  #statuses: SimulatedStatus[] = [];
+  #checkRuns: SimulatedCheckRun[] = [];
+  #nextId = 90_001;
+
+  addStatus(status: Omit<SimulatedStatus, 'id' | 'created_at'>): SimulatedStatus {
+    const made = { ...status, id: this.#nextId++, created_at: new Date().toISOString() };
+    this.#statuses.push(made);
+    return made;
+  }
+
+  addCheckRun(run: Omit<SimulatedCheckRun, 'id'>): SimulatedCheckRun {
+    const made = { ...run, id: this.#nextId++ };
+    this.#checkRuns.push(made);
+    return made;
+  }
+
+  checkRun(repo: string, id: number): SimulatedCheckRun | undefined {
+    return this.#checkRuns.find((run) => run.id === id && same(run.repo, repo));
+  }
+
+  /** Every status, not the last of each context alone. */
+  statuses(repo: string, sha: string): SimulatedStatus[] {
+    return this.#statuses.filter((status) => same(status.repo, repo) && same(status.sha, sha));
+  }
+
+  checkRuns(repo: string, sha: string): SimulatedCheckRun[] {
+    return this.#checkRuns.filter((run) => same(run.repo, repo) && same(run.sha, sha));
+  }
+}
+
+const same = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
