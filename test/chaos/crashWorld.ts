@@ -72,7 +72,7 @@ export class CrashWorld {
     expect(withheld.status).toBe(status);
     // By the kill's time all clients must still wait, or it would not be the crash that keeps their answers from them.
     await this.#crash.arrive(() => {
-      if (!withheld.waiting()) throw new Error('the worker gave up waiting for an answer before it was killed: the machine is too slow for this test');
+      if (!withheld.waiting()) throw new Error(`the worker gave up waiting for an answer before it was killed (${withheld.about()}): is the machine too slow for this test?`);
     });
   }
 

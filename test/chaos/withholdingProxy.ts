@@ -13,6 +13,8 @@ export interface ProxiedRequest {
 /** A request that its server has carried out, and whose client will never know. */
 export interface WithheldAnswer {
   readonly status: number;
+  /** Method and path, and for how long it has been withheld: for who reads a failure. */
+  about(): string;
   /** The client still waits: it has neither given up nor died. */
   waiting(): boolean;
 }
@@ -53,7 +55,7 @@ export async function startWithholdingProxy(target: ProxyTarget, host = '127.0.0
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
     const onward = send(url, { method, headers, ca, cert, key, agent: false } as RequestOptions, (answer) => {
       if (hold === undefined) pass(answer, response);
-      else keep(answer, response, hold);
+      else keep(answer, response, hold, `${method} ${path}`);
     });
     onward.on('error', () => response.destroy());
     response.on('close', () => {
@@ -97,8 +99,11 @@ function pass(answer: IncomingMessage, response: ServerResponse): void {
   answer.pipe(response);
 }
 
-function keep(answer: IncomingMessage, response: ServerResponse, { resolve }: Hold): void {
+function keep(answer: IncomingMessage, response: ServerResponse, { resolve }: Hold, what: string): void {
   answer.on('error', () => response.destroy());
-  answer.on('end', () => resolve({ status: answer.statusCode ?? 0, waiting: () => !response.closed }));
+  answer.on('end', () => {
+    const since = performance.now();
+    resolve({ status: answer.statusCode ?? 0, about: () => `${what}, withheld for ${Math.round(performance.now() - since)} ms`, waiting: () => !response.closed });
+  });
   answer.resume();
 }

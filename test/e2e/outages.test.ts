@@ -43,9 +43,9 @@ await describeIf('an outage', async () => await up({ stateDir: outagesLabFolder(
   }
 
   /** Awaits the end of what must be over soon. @returns after how many ms it was */
-  async function soon(what: string, holds: () => Promise<boolean>): Promise<number> {
+  async function soon(what: string, holds: () => Promise<boolean>, explain: () => string = () => ''): Promise<number> {
     const startedAt = Date.now();
-    await until(what, holds, () => `after ${Date.now() - startedAt} ms`, 60_000);
+    await until(what, holds, () => `after ${Date.now() - startedAt} ms ${explain()}`, 60_000);
     return Date.now() - startedAt;
   }
 
@@ -86,10 +86,14 @@ await describeIf('an outage', async () => await up({ stateDir: outagesLabFolder(
     const cost = await costs([...leaving, ...coming]);
     const started = start(lab.stateDir, 'kube-apiserver');
     await until('it to answer', async () => (await pods()).length > 0);
+    let missing: string[] = [];
+    let left: string[] = [];
     const ms = await soon('all to be done', async () => {
       const have = new Set(await pods());
-      return coming.every(({ handle }) => have.has(handle.workflowId)) && !leaving.some(({ handle }) => have.has(handle.workflowId));
-    });
+      missing = coming.map(({ handle }) => handle.workflowId).filter((id) => !have.has(id));
+      left = leaving.map(({ handle }) => handle.workflowId).filter((id) => have.has(id));
+      return missing.length === 0 && left.length === 0;
+    }, () => `without a pod: ${missing.join(', ')}; not torn down: ${left.join(', ')}`);
     process.stderr.write(`API server: ${sum(cost)} tries, all done after ${ms} ms, usually ${usualMs} ms\n`);
     expect(ms).toBeLessThanOrEqual(SOON_MS + usualMs);
     expect(sum(cost)).toBeLessThanOrEqual(2 * (MANY + (5 * OUTAGE_MS) / 1_000));

@@ -39,6 +39,7 @@ export const SUPERVISOR_IMAGE = 'holdfast.test/supervisor:1';
 const tini = (): string => find('tini', 'HOLDFAST_TINI_BIN', ['/usr/bin/tini-static', '/usr/bin/tini', '/sbin/tini'], 'apt-get install tini');
 const staticTini = (): string => find('tini-static', 'HOLDFAST_TINI_STATIC_BIN', ['/usr/bin/tini-static', '/sbin/tini-static'], 'apt-get install tini');
 const busybox = (): string => find('busybox', 'HOLDFAST_BUSYBOX_BIN', ['/bin/busybox', '/usr/bin/busybox', '/sbin/busybox'], 'apt-get install busybox-static');
+const bash = (): string => find('bash', 'HOLDFAST_BASH_BIN', ['/bin/bash', '/usr/bin/bash'], 'apt-get install bash');
 /** The Node of the lock file where it is installed, so that the runner runs on the same one everywhere. */
 const node = (): string => {
   const pinned = join(project, 'node_modules', 'node', 'bin', 'node');
@@ -70,16 +71,17 @@ export const IMAGES: readonly ImageDefinition[] = [
   { reference: BUSYBOX_IMAGE, config: { command: ['/bin/sh'] }, layers: [busyboxLayer] },
   { reference: SUPERVISOR_IMAGE, config: { command: ['/bin/sh'] }, layers: [busyboxLayer, supervisorLayer] },
   {
-    // The simulator's runner: stands in for ghcr.io/actions/actions-runner.
+    // The simulator's runner: stands in for ghcr.io/actions/actions-runner. With the shell that people write their scripts for.
     reference: RUNNER_IMAGE,
     config: { entrypoint: ['/sbin/tini', '--', 'node', '/opt/holdfast/simulator/runner.ts'], workingDir: '/opt/holdfast' },
     layers: [
       busyboxLayer,
       supervisorLayer,
       {
-        fingerprint: () => fingerprintOf([tini(), node()], [simulator]),
+        fingerprint: () => fingerprintOf([tini(), bash(), node()], [simulator]),
         async fill(root) {
           await addProgram(root, tini(), '/sbin/tini');
+          await addProgram(root, bash(), '/bin/bash');
           await addLibraries(root, node());
           await mkdir(join(root, 'usr/local/bin'), { recursive: true });
           await symlink('/opt/holdfast/node', join(root, 'usr/local/bin/node'));
