@@ -58,6 +58,8 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
       if (phase === 'Draining') await run.handle.signal('cancel', { mode: 'drain', reason: 'before' });
     }
     await is(phase);
+    // The phase is told before its first deletion is asked for, and what is not yet asked to go cannot be let go.
+    if (phase === 'TearingDown') await run.reaches('its deletion', () => compute.deletions.length === 1);
     return run;
   }
 
