@@ -4,6 +4,7 @@ import { DEFINITION_INTERVALS, type ChangeFilter, type JobDefinitionInput, type 
 import { defined } from '../defined.ts';
 import { jobOf } from '../domain/declaredJob.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
+import { isForOutsiders, volumeKinds } from '../domain/outsiders.ts';
 import { patternFault } from '../domain/filterPattern.ts';
 import { durationFields, DEFAULT_CREDENTIAL, readInput, repositoryName, type FieldsOf, type InputError, type Parsed } from './fields.ts';
 import { inputSizeError, jobSchema, parseJobInput, type JobAdmission } from './job.ts';
@@ -65,7 +66,7 @@ export function parseJobDefinition(raw: unknown, { policy, checkSchedule }: Defi
   const job = parseJobInput(jobOf(input), { workflowId: input.name, policy });
   const errors = [...scheduleErrors(input, checkSchedule), ...(job.ok ? [] : job.errors)];
   if (!job.ok || errors.length > 0) return { ok: false, errors };
-  return { ok: true, spec: { ...toSpec(input), warnings: job.spec.warnings } };
+  return { ok: true, spec: { ...toSpec(input), warnings: [...job.spec.warnings, ...outsidersWarnings(input)] } };
 }
 
 function scheduleErrors({ on }: JobDefinitionInput, check: CheckSchedule): InputError[] {
@@ -73,6 +74,14 @@ function scheduleErrors({ on }: JobDefinitionInput, check: CheckSchedule): Input
     const wrong = check(each);
     return wrong === undefined ? [] : [{ field: `on.schedule.${index}.cron`, message: wrong }];
   });
+}
+
+/** What is not there in the run of an outsider's change. */
+function outsidersWarnings({ untrusted = false, pre = [], test, post = [] }: JobDefinitionInput): string[] {
+  if (!untrusted) return [];
+  return [...pre, ...test, ...post].flatMap(({ name, volumes = [] }) =>
+    volumes.filter((volume) => !isForOutsiders(volume)).map((volume) => `${name}: the volume ${volume.name} (${volumeKinds(volume).join(', ')}) is not there in the runs of outsiders' changes`),
+  );
 }
 
 function toSchedules({ schedule: schedules = [] }: JobTriggers): Required<JobSchedule>[] {
