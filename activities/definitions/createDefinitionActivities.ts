@@ -4,6 +4,7 @@ import type { DefinitionActivities } from '../../core/calls/index.ts';
 import { JOB_GROUP_WORKFLOW, jobVersionSignal } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { fairnessKey } from '../../core/domain/fairnessKey.ts';
+import { withHeartbeats } from '../heartbeats.ts';
 import type { ActivityPorts } from '../ports.ts';
 import { nextStart } from '../sets/schedules.ts';
 import { admitDefinition } from './admitDefinition.ts';
@@ -23,12 +24,14 @@ export function createDefinitionActivities(ports: ActivityPorts): DefinitionActi
 /** The same version twice is one to the group. */
 const handVersion: DefinitionActivities['handVersion'] = async ({ group, version }) => {
   const { repository, name } = version.job;
-  await getClient().workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
-    workflowId: group,
-    taskQueue: activityInfo().taskQueue,
-    args: [],
-    signal: jobVersionSignal,
-    signalArgs: [version],
-    priority: { fairnessKey: fairnessKey(repository ?? name) },
-  });
+  await withHeartbeats(`version for ${group}`, async () =>
+    await getClient().workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
+      workflowId: group,
+      taskQueue: activityInfo().taskQueue,
+      args: [],
+      signal: jobVersionSignal,
+      signalArgs: [version],
+      priority: { fairnessKey: fairnessKey(repository ?? name) },
+    }),
+  );
 };

@@ -87,7 +87,7 @@ await describeWithLab('the webhook, for declared jobs', { temporal: true }, (lab
     await job.apply({ test, untrusted: true });
     await job.reaches('it to hold', ({ generation }) => generation === 2);
     expect(await deliver('pull_request', pull(7, sha('f'), who, 'synchronize'))).toBe(202);
-    await run(7).result();
+    await job.reaches('it to be over', (now) => now.ended.length === 1);
     const [request] = run(7).requests('test-1');
     expect(request).toMatchObject({ untrusted: true, env: { JOB_COMMIT: sha('f') } });
     expect(JSON.stringify(request)).not.toContain('secretName');

@@ -7,13 +7,16 @@ import { until } from './until.ts';
 
 /** A declared job on the real Temporal server. */
 export class DefinitionRun {
-  readonly name = `j${randomUUID().slice(0, 8)}`;
+  readonly name: string;
   readonly repository = 'Acme/Web';
-  readonly id = jobDefinitionId(this.repository, this.name);
+  readonly id: string;
   readonly handle: WorkflowHandle;
   readonly #world: MemoryWorld['world'];
 
-  constructor({ world }: Pick<MemoryWorld, 'world'>) {
+  /** @param name - default: one of its own, because the server is others' too */
+  constructor({ world }: Pick<MemoryWorld, 'world'>, name = `j${randomUUID().slice(0, 8)}`) {
+    this.name = name;
+    this.id = jobDefinitionId(this.repository, name);
     this.#world = world;
     this.handle = world.client.workflow.getHandle(this.id);
   }

@@ -60,6 +60,7 @@ export class Definition {
   /** Returns when it has ended. */
   async run(): Promise<void> {
     this.#setSchedule();
+    this.#setLook();
     for (;;) {
       await condition(() => this.#heard.length > 0);
       for (const heard of this.#heard.splice(0)) await this.#take(heard);
@@ -149,7 +150,7 @@ export class Definition {
     const at = isoTime(atMs);
     if (paused !== undefined) return this.#leaveOut(`schedule, ${at}`, 'it is paused');
     // What a version may be called has neither dashes nor colons.
-    this.#ask({ group: scheduleGroupId({ job: name, repository }), version: at.replaceAll(/[^0-9TZ]|\.\d+/g, ''), atMs, source: { event: 'schedule' }, since: timeNow() }, `schedule, ${at}`);
+    this.#ask({ group: scheduleGroupId({ job: name, repository }), version: at.replaceAll(/[-:]|\.\d+/g, ''), atMs, source: { event: 'schedule' }, since: timeNow() }, `schedule, ${at}`);
   }
 
   async #takeLook(): Promise<void> {

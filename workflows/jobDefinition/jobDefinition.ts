@@ -1,4 +1,4 @@
-import { setHandler, workflowInfo } from '@temporalio/workflow';
+import { setHandler, setWorkflowOptions, workflowInfo } from '@temporalio/workflow';
 import { applyDefinitionSignal, deleteDefinitionSignal, jobDeclarationQuery, jobDefinitionStatusQuery, pauseDefinitionSignal, repositoryChangeSignal, resumeDefinitionSignal, turnEndedSignal } from '../../core/contract/index.ts';
 import { readReason } from '../../core/domain/cancellation.ts';
 import { NOTHING_YET, type CarriedDefinition } from './carried.ts';
@@ -22,3 +22,6 @@ export async function jobDefinition(carried: CarriedDefinition = NOTHING_YET): P
   setHandler(jobDeclarationQuery, () => definition.declaration, { description: 'What the job is' });
   await definition.run();
 }
+
+// It has no end of its own: with worker versioning it moves on to each new version, as a set does.
+setWorkflowOptions(() => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: 'AUTO_UPGRADE' } : {}), jobDefinition);

@@ -2,14 +2,13 @@
 import pMap from 'p-map';
 import { JOB_DEFINITION_WORKFLOW, SEARCH_ATTRIBUTES, applyDefinitionSignal, jobDeclarationQuery, jobDefinitionId, type JobDefinitionInput, type JobDefinitionStatus } from '../../../core/contract/index.ts';
 import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
-import { queryStatus } from '../runner/runnerState.ts';
 import { changeText, diffDeclarations, type SetChange } from '../set/setDiff.ts';
 import type { Session } from '../temporal/session.ts';
 import { workflowSummary } from '../temporal/summary.ts';
 import { CliError, EXIT } from '../terminal/exit.ts';
 import type { Output } from '../terminal/output.ts';
 import type { AdmittedDefinitionDocument } from './definitionAdmission.ts';
-import { describeDefinitionById, untilTaken } from './definitionClient.ts';
+import { askDefinition, describeDefinitionById, untilTaken } from './definitionClient.ts';
 
 /** What is to be done for one document, and what became of it. */
 interface Application {
@@ -62,7 +61,7 @@ async function plan(session: Session, input: JobDefinitionInput, job: Applicatio
     return undefined;
   }
   if (found.taskQueue !== session.settings.taskQueue) throw new CliError('conflict', `job ${job.name} is declared on task queue ${found.taskQueue}, not on ${session.settings.taskQueue}: give --task-queue ${found.taskQueue}, or the job another name`);
-  const status = await queryStatus<JobDefinitionStatus>(session, job.id);
+  const status = await askDefinition(session, job.id);
   if (status === undefined) throw new CliError('failed', `job ${job.name}: no worker answered within 3 s, so what it is now is not known; check that a worker runs on task queue ${found.taskQueue} ("holdfast worker")`);
   const declared = await session.call((client) => client.workflow.getHandle(job.id).query(jobDeclarationQuery), { workflowId: job.id });
   job.changes = diffDeclarations(declared ?? {}, input, isEnvironment);

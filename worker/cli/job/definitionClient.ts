@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/common';
-import { JOB_DEFINITION_WORKFLOW, readJobDefinitionId, type JobDefinitionStatus } from '../../../core/contract/index.ts';
+import { JOB_DEFINITION_WORKFLOW, jobDefinitionStatusQuery, readJobDefinitionId, type JobDefinitionStatus } from '../../../core/contract/index.ts';
 import { quoted } from '../../../core/domain/visibility.ts';
-import { queryStatus } from '../runner/runnerState.ts';
+import { QUERY_TIMEOUT_MS } from '../runner/runnerState.ts';
 import type { Session } from '../temporal/session.ts';
 import { toCliError } from '../temporal/temporalErrors.ts';
 import { CliError } from '../terminal/exit.ts';
@@ -67,11 +67,22 @@ export async function tellDefinition(session: Session, workflowId: string, signa
   return await untilTaken(session, workflowId, isTaken);
 }
 
+/** What it says of itself; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
+export async function askDefinition(session: Session, workflowId: string): Promise<JobDefinitionStatus | undefined> {
+  try {
+    return await session.attemptUntilHeard((client) => client.workflow.getHandle(workflowId).query(jobDefinitionStatusQuery), QUERY_TIMEOUT_MS);
+  } catch (error) {
+    const known = toCliError(error, session.about(workflowId));
+    if (known.code === 'not_found' || known.code === 'usage') throw known;
+    return undefined;
+  }
+}
+
 /** Asks until it has taken something in. @returns `undefined`: nobody answers, or not in time @throws CliError */
 export async function untilTaken(session: Session, workflowId: string, isTaken: (status: JobDefinitionStatus) => boolean): Promise<JobDefinitionStatus | undefined> {
   const deadline = performance.now() + HEARD_WITHIN_MS;
   for (;;) {
-    const status = await queryStatus<JobDefinitionStatus>(session, workflowId);
+    const status = await askDefinition(session, workflowId);
     if (status !== undefined && isTaken(status)) return status;
     if (status === undefined || performance.now() >= deadline) return undefined;
     await delay(LOOK_EVERY_MS);

@@ -2,12 +2,11 @@
 import pMap from 'p-map';
 import { jobDeclarationQuery, readJobDefinitionId, type JobDefinitionInput, type JobDefinitionStatus, type JobTurnStatus } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
-import { queryStatus } from '../runner/runnerState.ts';
 import type { Session } from '../temporal/session.ts';
 import type { Output } from '../terminal/output.ts';
 import { table } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
-import { describeDefinition, listDefinitionIds } from './definitionClient.ts';
+import { askDefinition, describeDefinition, listDefinitionIds } from './definitionClient.ts';
 import { NO_WORKER } from './jobClient.ts';
 
 /** Asked at once. */
@@ -27,7 +26,7 @@ export async function listDefinitions(session: Session, output: Output, limit: n
 
 async function statusOf(session: Session, id: string): Promise<Partial<JobDefinitionStatus> & { note?: string }> {
   try {
-    return (await queryStatus<JobDefinitionStatus>(session, id)) ?? { note: NO_WORKER };
+    return (await askDefinition(session, id)) ?? { note: NO_WORKER };
   } catch (error) {
     // It has ended since it was listed, or what it says cannot be read: the others are listed all the same.
     return { note: error instanceof Error ? error.message : String(error) };
@@ -40,7 +39,7 @@ function noteOf({ note, refused, paused, ending }: Partial<JobDefinitionStatus> 
 
 export async function getDefinition(session: Session, output: Output, nameOrId: string): Promise<void> {
   const { workflowId, runId, status } = await describeDefinition(session, nameOrId);
-  const definition = await queryStatus<JobDefinitionStatus>(session, workflowId);
+  const definition = await askDefinition(session, workflowId);
   const declaration = definition === undefined ? undefined : ((await session.call((client) => client.workflow.getHandle(workflowId).query(jobDeclarationQuery), { workflowId })) ?? undefined);
   const details = { id: workflowId, status: status.name, ...defined({ definition, declaration, note: definition === undefined ? NO_WORKER : undefined, ui: session.link(workflowId, runId) }) };
   output.result(details, definitionLines(details, Date.now()));
