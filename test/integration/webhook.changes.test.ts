@@ -107,7 +107,7 @@ await describeWithLab('the webhook, for declared jobs', { temporal: true }, (lab
   test('one that was declared a moment ago is found', async () => {
     expect(await deliver('push', push(sha('a')))).toBe(204);
     await declared({ on: { push: {} } });
-    expect(await deliver('push', push(sha('b')))).toBe(202);
+    await until('it to be seen', async () => (await deliver('push', push(sha('b')))) === 202);
     await job.reaches('it to run', (now) => now.running.length === 1);
   });
 
