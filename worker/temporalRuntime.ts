@@ -2,6 +2,7 @@
 import { createServer } from 'node:net';
 import { Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { PHASE_BUCKETS, PHASE_SECONDS } from '../core/domain/phaseSeconds.ts';
 import { temporalLogger } from './temporalLogger.ts';
 
 /**
@@ -26,7 +27,7 @@ async function installOnFreePort(logger: Logger): Promise<{ address: string }> {
         logger: temporalLogger(logger),
         telemetryOptions: {
           logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
-          metrics: { prometheus: { bindAddress: address, useSecondsForDurations: true, countersTotalSuffix: true } },
+          metrics: { prometheus: { bindAddress: address, useSecondsForDurations: true, countersTotalSuffix: true, histogramBucketOverrides: { [PHASE_SECONDS]: [...PHASE_BUCKETS] } } },
         },
         // We decide what SIGTERM means: see run.ts.
         shutdownSignals: [],

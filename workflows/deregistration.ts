@@ -3,6 +3,7 @@ import { admission, ciCalls, settle } from './calls.ts';
 import { FAILURE_TYPES } from '../core/calls/index.ts';
 import type { DeregistrationInput, DeregistrationResult } from '../core/contract/index.ts';
 import { formatDuration } from '../core/domain/duration.ts';
+import { countDeregistration } from './metrics.ts';
 
 /** GitHub frees a runner that died with its job in 10 to 15 minutes, sometimes in hours. */
 const LONGEST_RETRY_FACTOR = 15;
@@ -36,10 +37,12 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
   if (called.kind === 'done') {
     const { answer, attempts } = called.value;
     const outcome = answer === 'removed' ? 'removed' : 'absent';
+    countDeregistration(outcome);
     return { outcome, attempts, message: `The registration of ${name} is ${outcome}.` };
   }
   if (called.kind === 'failed' && called.type === FAILURE_TYPES.notOurs) throw ApplicationFailure.nonRetryable(called.message, called.type);
   if (called.kind === 'interrupted') throw ApplicationFailure.nonRetryable('The removal was cancelled', 'Cancelled');
+  countDeregistration('dangling');
   return {
     outcome: 'dangling',
     message: `The registration of ${name} could not be removed within ${formatDuration(giveUpAfterMs)}: ${called.message}`,

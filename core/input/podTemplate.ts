@@ -1,6 +1,7 @@
 /** What a user's pod template may say: the parts that Holdfast depends on. The API server checks the rest. Pure. */
 import type { RunnerInput } from '../contract/index.ts';
 import { isReservedEnv, isReservedMetadata, isReservedPath, REGISTER_CONTAINER, RESERVED_VOLUME_PREFIX, RUNNER_CONTAINER, SHARED_CONTAINER, STORE_VOLUME, SUPERVISOR_CONTAINER, UPLOADER_CONTAINER } from '../domain/podTemplate.ts';
+import { isDeeper, MAX_DEPTH } from '../isDeeper.ts';
 import { isObject } from '../isObject.ts';
 
 /** Fields of the pod's spec that follow from the runner's own settings, with what to write instead. */
@@ -9,12 +10,9 @@ const RESERVED_SPEC: Readonly<Record<string, string>> = {
   terminationGracePeriodSeconds: 'it is derived from stop.signalTimeout and stop.cleanupTimeout; set those instead',
 };
 
-/** Kubernetes' own is some twenty deep; what is written as JSON again and again is not to use up the stack. */
-const MAX_DEPTH = 100;
-
 /** One sentence per fault, each beginning with the path inside the template; empty when there is none. */
 export function podTemplateErrors({ metadata = {}, spec = {} }: NonNullable<RunnerInput['pod']>): string[] {
-  if (isDeeper(spec, MAX_DEPTH)) return [`spec: is nested more than ${MAX_DEPTH} levels deep, which no pod is; look for a list or an object within itself`];
+  if (isDeeper(spec)) return [`spec: is nested more than ${MAX_DEPTH} levels deep, which no pod is; look for a list or an object within itself`];
   return [...reservedMetadata('labels', metadata.labels), ...reservedMetadata('annotations', metadata.annotations), ...specErrors(spec)];
 }
 
@@ -116,14 +114,4 @@ function duplicates(items: readonly Named[], what: string): string[] {
     seen.add(name);
   }
   return errors;
-}
-
-/** Level by level: its own stack has no bound either. */
-function isDeeper(value: unknown, depth: number): boolean {
-  let level = [value];
-  for (let left = depth; level.length > 0; left--) {
-    if (left < 0) return true;
-    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
-  }
-  return false;
 }

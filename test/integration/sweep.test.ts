@@ -93,7 +93,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const life = await world.life({ phase: 'Busy' });
     const { searchAttributes } = await life.handle.describe();
     const [listedName] = searchAttributes['RunnerName'] as string[];
-    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', what: life.identity.workflowId, where: world.taskQueue, done: 'marked' }], marks: [{ unpolled: 1 }] });
+    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', what: life.identity.workflowId, where: world.unpolled, done: 'marked' }], marks: [{ unpolled: 1 }] });
     expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', done: 'waits' }], marks: [{ unpolled: 2 }] });
     expect(await life.handle.describe()).toMatchObject({ status: { name: 'RUNNING' } });
     expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', done: 'repaired', note: expect.stringContaining(`deregistration-${listedName}`) }], marks: [] });

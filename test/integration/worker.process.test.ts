@@ -9,7 +9,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import { PHASE_SECONDS } from '../../core/domain/phaseSeconds.ts';
 import { JOB_WORKFLOW, RUNNER_WORKFLOW, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
+import { metricsIn, shippedQueries } from '../support/dashboards.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 import { killWorkerProcesses, processSettings, startWorkerProcess, type WorkerProcess } from '../support/workerProcess.ts';
@@ -78,6 +80,13 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     expect(await job.result()).toMatchObject({ outcome: 'failed' });
     await until('the end to be counted', async () => (await counts())['failed'] === 1);
     expect(await counts()).toEqual({ succeeded: 0, failed: 1, errored: 0, aborted: 0 });
+    const text = await (await fetch(`${url}/metrics`)).text();
+    // What the dashboards show of the SDK and of the process is not ours to document.
+    for (const name of shippedQueries().flatMap(metricsIn).filter((metric) => !metric.startsWith('holdfast_'))) expect(text).toContain(`\n# TYPE ${name} `);
+    const [life] = /^holdfast_runners_total\{.*outcome="failed".*\} \d+$/m.exec(text) ?? [];
+    expect(life).toMatch(/cause="\w+".* 1$/);
+    for (const phase of ['Requested', 'Provisioning', 'Busy']) expect(text).toMatch(new RegExp(`^${PHASE_SECONDS}_count\\{.*phase="${phase}".*\\} 1$`, 'm'));
+    expect(text).toMatch(new RegExp(`^${PHASE_SECONDS}_bucket\\{.*le="86400".*\\} 1$`, 'm'));
   });
 
   test('SIGINT ends it with status 130', async () => {

@@ -41,12 +41,14 @@ export class SweepWorld {
   readonly client: Client;
   readonly scope: Scope = { kind: 'organization', name: `acme-${randomUUID().slice(0, 6)}` };
   readonly taskQueue = `sweep-${randomUUID().slice(0, 8)}`;
+  /** Of lives: also where a test has a worker, none takes them up. */
+  readonly unpolled = `${this.taskQueue}-lives`;
   readonly place: string;
   readonly log: { fields: object; message: string }[] = [];
   marks: SweepMark[] = [];
   readonly #ciServers: ReturnType<typeof createCiServers>;
   readonly #address: string;
-  readonly #queues: string[] = [this.taskQueue];
+  readonly #queues: string[] = [this.taskQueue, this.unpolled];
   readonly #workers: { worker: Worker; connection: NativeConnection; done: Promise<void> }[] = [];
 
   private constructor(harness: KubernetesHarness, simulator: Simulator, client: Client, address: string, place: string) {
@@ -79,7 +81,7 @@ export class SweepWorld {
   }
 
   /** Starts a life that looks as a runner's does in that phase, on a queue that nobody polls. */
-  async life({ phase = 'Idle', taskQueue = this.taskQueue, input = {} }: { phase?: RunnerPhase; taskQueue?: string; input?: Partial<RunnerInput> } = {}): Promise<SweptLife> {
+  async life({ phase = 'Idle', taskQueue = this.unpolled, input = {} }: { phase?: RunnerPhase; taskQueue?: string; input?: Partial<RunnerInput> } = {}): Promise<SweptLife> {
     const workflowId = `runner-${randomUUID().slice(0, 8)}`;
     const given = runnerName(workflowId, randomUUID().replaceAll('-', '').slice(0, 10), 1);
     const handle = await this.client.workflow.start(RUNNER_WORKFLOW, {

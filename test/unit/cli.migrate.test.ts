@@ -135,6 +135,7 @@ describe('what is wrong', () => {
     ['nothing at all', '', [/nothing here that runners come from/]],
     ['a text', 'hello', [/document 1: is no object/]],
     ['a kind that is no text', 'apiVersion: actions.summerwind.dev/v1alpha1\nkind: { toString: 1 }', [/no runners come from this kind/]],
+    ['values nested as none are', `${VALUES}runnerScaleSetName: x\ntemplate: { spec: { __proto__: ${'[{ a: '.repeat(60)}1${'}]'.repeat(60)} } }`, [/document 1: is nested more than 100 levels deep/]],
     ['something else', 'a: 1', [/neither an object of Kubernetes nor values/]],
     ['an object of another version of kubectl', 'kind: RunnerDeployment\nmetadata: { name: x }', [/its apiVersion is not that of ARC: actions\.summerwind\.dev\/v1alpha1/]],
     ['an object that ARC makes', 'apiVersion: actions.github.com/v1alpha1\nkind: EphemeralRunner\nmetadata: { name: x }', [/made by ARC from its AutoscalingRunnerSet/]],

@@ -9,7 +9,7 @@ import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
-import { JOB_WORKFLOW, RUNNER_OUTCOMES, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerContainer.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
@@ -89,22 +89,6 @@ describe('docker-compose.yml', () => {
     const { shutdownForceMs } = loadConfig({ HOLDFAST_GITHUB_TOKEN: 'x' });
     expect(parseDuration(worker?.stop_grace_period ?? '')).toBeGreaterThan(shutdownForceMs);
   });
-});
-
-test('deploy/prometheus/rules.yaml goes by metrics, outcomes and search attributes that there are', () => {
-  const { groups } = parse(read('deploy/prometheus/rules.yaml')) as { groups: { rules: { alert: string; expr: string; annotations: { description: string } }[] }[] };
-  const rules = groups.flatMap((group) => group.rules);
-  const metrics = [...read('docs/configuration.md').matchAll(/^\| `(holdfast_\w+)/gm)].map(([, name]) => name);
-  expect(rules.map(({ alert }) => alert)).toEqual(['HoldfastJobErrored']);
-  for (const { expr, annotations } of rules) {
-    const [, metric, outcome] = /^sum\(increase\((\w+)\{outcome="(\w+)"\}\[15m\]\)\) > 0$/.exec(expr) ?? [];
-    expect(metrics).toContain(metric);
-    expect(RUNNER_OUTCOMES).toContain(outcome);
-    const [, type, attribute, value] = /--query "WorkflowType = '(\w+)' AND (\w+) = '(\w+)'"/.exec(annotations.description) ?? [];
-    expect(type).toBe(JOB_WORKFLOW);
-    expect(ATTRIBUTES).toContain(attribute);
-    expect(value).toBe(outcome);
-  }
 });
 
 describe('deploy/webhook.yaml', () => {

@@ -4,7 +4,7 @@ import { defined } from '../../core/defined.ts';
 import { readCancelRequest } from '../../core/domain/cancellation.ts';
 import type { JobSpec } from '../../core/input/job.ts';
 import { settle, workerCalls } from '../calls.ts';
-import { announceEnds, countEnd } from './countEnds.ts';
+import { announceJobEnds, countJobEnd } from '../metrics.ts';
 import { listJob, listStage, listVerdict } from './display.ts';
 import { JobRun, type RunningStep } from './jobRun.ts';
 import { nextAction, type JobAction } from './plan.ts';
@@ -32,7 +32,7 @@ export async function job(input: JobInput): Promise<JobResult> {
 /** One action after the other, each decided by plan.ts, until nothing is left to be done. */
 async function runSteps(run: JobRun): Promise<JobResult> {
   listJob(run.spec);
-  announceEnds();
+  announceJobEnds();
   let shown: JobStage | undefined;
   for (;;) {
     const action = nextAction(run.facts());
@@ -62,7 +62,7 @@ async function runSteps(run: JobRun): Promise<JobResult> {
         const { outcome, cause, message } = action.verdict;
         run.close();
         listVerdict(action.verdict);
-        countEnd(outcome);
+        countJobEnd(outcome);
         return { outcome, ...defined({ cause }), message, name: run.spec.name, steps: run.status().steps, log: run.log };
       }
     }

@@ -9,6 +9,7 @@ import { formatDuration } from '../../core/domain/duration.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
 import type { Called } from '../calls.ts';
+import { observePhase } from '../metrics.ts';
 import { RunnerDisplay, type ShownVerdict } from './display.ts';
 import type { AttemptFailure, CarriedLife, RunnerState } from './carried.ts';
 import { NO_JOBS, afterJobEvent } from './jobEvents.ts';
@@ -129,8 +130,11 @@ export class RunnerLife {
   /** Notes a phase that is over by the time it is known, or soon after: in the record, not worth an event. */
   pass(phase: RunnerPhase): void {
     if (phase === this.#phase) return;
+    const now = Date.now();
+    const since = this.phases.at(-1)?.at;
+    observePhase(this.#phase, now - (since === undefined ? this.bornAtMs : Date.parse(since)));
     this.#phase = phase;
-    this.phases.push({ phase, at: new Date().toISOString() });
+    this.phases.push({ phase, at: new Date(now).toISOString() });
     if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);
   }
 

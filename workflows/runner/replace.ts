@@ -1,6 +1,7 @@
 /** Between a runner that was lost and the one that takes its place. */
 import { condition } from '@temporalio/workflow';
 import { formatDuration } from '../../core/domain/duration.ts';
+import { countReplacement } from '../metrics.ts';
 import type { RunnerLife } from './life.ts';
 import type { EndDecision } from './verdict.ts';
 
@@ -14,6 +15,7 @@ export async function replaceRunner(life: RunnerLife, { cause, afterMs, message 
   if (afterMs > 0) await condition(() => life.cancel !== undefined, afterMs, { summary: `${formatDuration(afterMs)} before another runner takes its place` });
   if (life.cancel !== undefined) return;
   life.replaceRunner();
+  countReplacement(cause);
   life.replaced.push({ runnerName: lost, cause, replacedBy: '' });
   if (life.replaced.length > MAX_REPLACED) life.replaced.shift();
 }

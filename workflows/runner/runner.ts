@@ -2,6 +2,7 @@ import { CancelledFailure, CancellationScope, workflowInfo } from '@temporalio/w
 import type { RunnerInput, RunnerResult } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { admission } from '../calls.ts';
+import { countRunnerEnd } from '../metrics.ts';
 import { comeUp } from './comeUp.ts';
 import { takeSignals, takeUpdates } from './handlers.ts';
 import type { CarriedLife } from './carried.ts';
@@ -62,6 +63,7 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
 async function finish(life: RunnerLife, { outcome, cause, message }: Verdict, { deregistration }: Unregistered): Promise<RunnerResult> {
   await tearDownClaims(life);
   life.enter('Gone', { outcome, ...defined({ cause }) });
+  countRunnerEnd(outcome, cause);
   const { runner, runnerName, unregisterAttempts, phases, replaced } = life;
   const result: RunnerResult = {
     outcome,

@@ -1,5 +1,6 @@
 /** Which of the objects that were handed in are those of actions-runner-controller (ARC) that runners come from. Pure; what they say is not validated. */
 import { printable, shorten } from '../../../core/domain/shownText.ts';
+import { isDeeper, MAX_DEPTH } from '../../../core/isDeeper.ts';
 import { isObject } from '../../../core/isObject.ts';
 import { plainText } from './fieldRows.ts';
 
@@ -69,6 +70,7 @@ function itemsOf({ place, value }: FoundValue): FoundValue[] {
 
 function readObject({ place, value }: FoundValue): ArcObject | LeftOut {
   if (!isObject(value)) return { label: place, reason: 'is no object' };
+  if (isDeeper(value)) return { label: place, reason: `is nested more than ${MAX_DEPTH} levels deep, as no such object is: sets made of it could not be read` };
   const { apiVersion, kind } = value;
   if (apiVersion === undefined && kind === undefined) {
     if (!VALUES.some((key) => key in value)) return { label: place, reason: 'neither an object of Kubernetes nor values of the chart gha-runner-scale-set' };
