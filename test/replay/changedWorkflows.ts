@@ -27,7 +27,7 @@ export const CHANGES: readonly Change[] = [
     file: 'runner/display.ts',
     from: 'upsertSearchAttributes([',
     to: 'void ([',
-    breaks: ({ events }) => events.some((event) => event.eventType === 'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES'),
+    breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.eventType === 'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES'),
   },
   {
     what: 'a timer comes first',

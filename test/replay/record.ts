@@ -11,10 +11,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
+import { DefinitionRun } from '../support/definitionRun.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld } from '../support/holdfastWorld.ts';
 import { temporalWithShortHistories } from '../support/shortHistories.ts';
+import { DEFINITION_SCENARIOS, type DefinitionScenario } from './definitionScenarios.ts';
 import { HISTORIES, versionFolder, type RecordedEvent } from './histories.ts';
 import { historyToJson } from './historyJson.ts';
 import { SCENARIOS, prepare, type Scenario, type Stage } from './scenarios.ts';
@@ -24,13 +26,15 @@ const SUGGEST_CONTINUE_AS_NEW_AT = 150;
 const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 async function main(names: readonly string[]): Promise<void> {
-  const unknown = names.filter((name) => SCENARIOS[name] === undefined);
-  if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${Object.keys(SCENARIOS).join(', ')}`);
+  const known = [...Object.keys(SCENARIOS), ...Object.keys(DEFINITION_SCENARIOS)];
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${known.join(', ')}`);
   const histories = new Map<string, string>();
   const server = await temporalWithShortHistories(SUGGEST_CONTINUE_AS_NEW_AT);
   try {
-    for (const name of names.length > 0 ? names : Object.keys(SCENARIOS)) {
-      for (const [file, history] of await record(server.address, name, SCENARIOS[name] as Scenario)) {
+    for (const name of names.length > 0 ? names : known) {
+      const definition = DEFINITION_SCENARIOS[name];
+      for (const [file, history] of await (definition === undefined ? record(server.address, name, SCENARIOS[name] as Scenario) : recordDefinition(server.address, name, definition))) {
         histories.set(file, history);
         process.stdout.write(`${file}: ${(history.length / 1024).toFixed(0)} KiB\n`);
       }
@@ -67,13 +71,31 @@ async function record(address: string, name: string, scenario: Scenario): Promis
         for (const [, history] of await historiesOf(world.client, result.deregistration)) files.set(`${name}.deregistration.json`, history);
       }
     }
-    const runs = await historiesOf(world.client, run.handle.workflowId);
-    assert.equal(runs.length, scenario.runs ?? 1, `${name}: number of runs`);
-    for (const [number, history] of runs) files.set(number === 1 ? `${name}.json` : `${name}.${number}.json`, history);
+    for (const [file, history] of await filesOf(world.client, run.handle.workflowId, name, scenario.runs)) files.set(file, history);
     return files;
   } finally {
     await world.close();
   }
+}
+
+/** The same for a declared job. */
+async function recordDefinition(address: string, name: string, { play, runs }: DefinitionScenario): Promise<Map<string, string>> {
+  const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
+  const world = await holdfastWorld(address, { compute, ciServers: ci });
+  try {
+    const job = new DefinitionRun({ world }, name);
+    await play({ world, compute, ci, job });
+    return await filesOf(world.client, job.id, name, runs);
+  } finally {
+    await world.close();
+  }
+}
+
+/** @throws AssertionError when there are not so many runs */
+async function filesOf(client: Client, workflowId: string, name: string, expected = 1): Promise<Map<string, string>> {
+  const runs = await historiesOf(client, workflowId);
+  assert.equal(runs.length, expected, `${name}: number of runs`);
+  return new Map(runs.map(([number, history]) => [number === 1 ? `${name}.json` : `${name}.${number}.json`, history]));
 }
 
 /** The histories of all runs of a workflow, the first one first, with their numbers. */

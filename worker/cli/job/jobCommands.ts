@@ -4,24 +4,27 @@ import type { CancelMode } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
 import { readLimit, warn, withSession, type CommandContext } from '../commandContext.ts';
 import { CliError } from '../terminal/exit.ts';
+import { addDefinitionCommands } from './definitionCommands.ts';
 import type { JobSelection } from './getJob.ts';
 import type { VersionFlags } from './runVersion.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addJobCommands(program: Command, context: CommandContext): void {
-  const job = program.command('job').description('run, list, look at and cancel jobs of several steps (pre, test, post)');
+  const job = program.command('job').description('run, list, look at and cancel jobs of several steps (pre, test, post), and declare what starts them');
   addRun(job, context);
   addList(job, context);
   addGet(job, context);
   addCancel(job, context);
   addLogs(job, context);
+  addDefinitionCommands(job, context);
   job
     .command('schema')
     .description('print the JSON Schema of a job, for editors')
-    .addHelpText('after', '\nExample:\n  $ holdfast job schema > job.schema.json')
-    .action(async () => {
-      const { jobJsonSchema } = await import('./jobJsonSchema.ts');
-      const schema = jobJsonSchema();
+    .option('--declared', 'of a file of declared jobs')
+    .addHelpText('after', '\nExamples:\n  $ holdfast job schema > job.schema.json\n  $ holdfast job schema --declared > jobs.schema.json')
+    .action(async ({ declared = false }: { declared?: boolean }) => {
+      const { jobJsonSchema, jobDefinitionJsonSchema } = await import('./jobJsonSchema.ts');
+      const schema = declared ? jobDefinitionJsonSchema() : jobJsonSchema();
       context.output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
     });
 }

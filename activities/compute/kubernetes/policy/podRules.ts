@@ -16,6 +16,8 @@ export interface JudgedPod {
   readonly name: string;
   /** Claims that are made for it alone. */
   readonly claims: readonly string[];
+  /** It runs what an outsider has written. */
+  readonly untrusted?: true;
 }
 
 interface Rule {
