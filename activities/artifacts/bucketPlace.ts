@@ -1,8 +1,8 @@
 /** A bucket of a server that speaks S3, and how to get at it. Free of secrets. */
 export interface BucketPlace {
   readonly bucket: string;
-  /** Before every key, such as `ci/`. @default nothing */
-  readonly prefix?: string;
+  /** Of the bucket, in which everything is: before every key, with a slash between. @default none */
+  readonly folder?: string;
   /** Base URL of the server. @default Amazon's for the region */
   readonly endpoint?: string;
   readonly region: string;

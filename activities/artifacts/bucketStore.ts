@@ -16,7 +16,7 @@ const PART_BYTES = 5 * 1024 ** 2;
  * A bucket. What is seen there under its key is whole: S3 shows an object when all of it has come. The credentials are found where the SDK looks for
  * them: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, a profile, what the cloud gives this machine or pod.
  */
-export function createBucketStore({ bucket, prefix = '', endpoint, region, pathStyle }: BucketPlace): ArtifactStore {
+export function createBucketStore({ bucket, folder = '', endpoint, region, pathStyle }: BucketPlace): ArtifactStore {
   const client = new S3Client({
     region,
     forcePathStyle: pathStyle,
@@ -26,15 +26,17 @@ export function createBucketStore({ bucket, prefix = '', endpoint, region, pathS
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
+  const root = folder.replaceAll(/^\/+|\/+$/g, '');
+  const keyOf = (key: string): string => (root === '' ? key : `${root}/${key}`);
   return {
     async put(key, content) {
-      const params = { Bucket: bucket, Key: `${prefix}${key}`, Body: Readable.from(content) };
+      const params = { Bucket: bucket, Key: keyOf(key), Body: Readable.from(content) };
       // Parts of one file go one by one: so much of each file is in memory, whatever its size.
       await said(`put ${params.Key} into`, bucket, new Upload({ client, params, partSize: PART_BYTES, queueSize: 1 }).done());
     },
 
     async get(key) {
-      const Key = `${prefix}${key}`;
+      const Key = keyOf(key);
       try {
         const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key }));
         return await Body?.transformToByteArray();

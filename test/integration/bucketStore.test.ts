@@ -1,31 +1,29 @@
 /** The bucket as a store, on a real server that speaks S3. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { BucketPlace } from '../../activities/artifacts/bucketPlace.ts';
 import { createBucketStore } from '../../activities/artifacts/bucketStore.ts';
 import { artifactStoreContract } from '../support/artifactStoreContract.ts';
 import { freePort } from '../../tools/lab/ports.ts';
+import { createBucket, type TestBucket } from '../support/buckets.ts';
 import { describeWithLab } from '../support/lab.ts';
 
 await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
-  const { endpoint, accessKeyId, secretAccessKey, folder } = s3!;
-  const bucket = `store-${randomUUID().slice(0, 8)}`;
-  const place = { bucket, endpoint, region: 'us-east-1', pathStyle: true };
+  const { endpoint, secretAccessKey } = s3!;
   const before = { ...process.env };
+  let bucket: TestBucket;
+  let place: BucketPlace;
 
   beforeAll(async () => {
-    Object.assign(process.env, { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey });
-    const client = new S3Client({ endpoint, region: place.region, forcePathStyle: true });
-    await client.send(new CreateBucketCommand({ Bucket: bucket }));
-    client.destroy();
+    bucket = await createBucket(s3!);
+    place = { bucket: bucket.name, endpoint, region: 'us-east-1', pathStyle: true };
+    Object.assign(process.env, bucket.env);
   });
   afterAll(() => {
     process.env = before;
   });
 
-  artifactStoreContract(async () => createBucketStore({ ...place, prefix: `${randomUUID()}/` }));
+  artifactStoreContract(async () => createBucketStore({ ...place, folder: randomUUID() }));
 
   test('what takes several parts is kept byte by byte; what breaks off among them leaves none', async () => {
     const store = createBucketStore(place);
@@ -39,7 +37,7 @@ await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
     })();
     await expect(store.put('parts/broken', breaking)).rejects.toThrow('the source broke off');
     expect(await store.get('parts/broken')).toBeUndefined();
-    expect(partsLeft(join(folder, bucket))).toEqual([]);
+    expect(bucket.parts()).toEqual([]);
   });
 
   test.each(['run/a b.txt', 'run/ä/ö.txt', 'run/%2E%2E/x', 'run/"quoted" & <more>.txt', `run/${'n'.repeat(200)}`])('%j is a key', async (key) => {
@@ -48,9 +46,9 @@ await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
     expect(Buffer.from((await store.get(key)) ?? []).toString()).toBe(key);
   });
 
-  test('lies under its prefix', async () => {
-    await createBucketStore({ ...place, prefix: 'ci/' }).put('artifacts/log', [Buffer.from('x')]);
-    expect(existsSync(join(folder, bucket, 'ci', 'artifacts', 'log'))).toBe(true);
+  test.each(['ci', 'ci/', '/ci'])('lies in its folder %j', async (name) => {
+    await createBucketStore({ ...place, folder: name }).put(`artifacts/${encodeURIComponent(name)}`, [Buffer.from('x')]);
+    expect(bucket.texts('ci/artifacts')).toHaveProperty([encodeURIComponent(name)]);
   });
 
   test('a bucket that is not there, a wrong key and a server that is away are errors that say so, and no answer that nothing is kept', async () => {
@@ -66,9 +64,3 @@ await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
     await expect(createBucketStore({ ...place, endpoint: `http://127.0.0.1:${await freePort()}` }).get('a')).rejects.toThrow(/ECONNREFUSED/);
   });
 });
-
-/** Of uploads that were begun and never ended. */
-function partsLeft(root: string): string[] {
-  const folder = join(root, '.sgwtmp', 'multipart');
-  return existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name) : [];
-}

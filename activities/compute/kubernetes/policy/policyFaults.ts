@@ -1,7 +1,9 @@
 /** A pod before its policy, for admission and creation. Pure. */
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import type { PodRequest } from '../../../../core/domain/pod.ts';
+import { defined } from '../../../../core/defined.ts';
 import type { PodDefaults } from '../podSpec.ts';
+import type { StorePlace } from '../storeAccess.ts';
 import { claimOf } from '../volumeClaims.ts';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
 import { POD_RULES, type JudgedPod } from './podRules.ts';
@@ -31,6 +33,12 @@ export function judgedPod({ metadata, spec }: V1Pod, { identity, namespace, volu
   const claims = volumeClaims.filter(({ claim }) => claim === undefined).map((claim) => claimOf(identity, claim));
   const present = JSON.parse(JSON.stringify(spec), (_field, value: unknown) => (value === null ? undefined : value)) as V1PodSpec;
   return { spec: present, namespace: namespace ?? home, name: metadata?.name ?? '', claims };
+}
+
+/** Of the store what a pod refers to. */
+export function ownStore(place: StorePlace | undefined): Pick<OwnParts, 'store' | 'storeSecret'> {
+  if (place === undefined) return {};
+  return 'claim' in place ? { store: place.claim } : defined({ storeSecret: place.secret });
 }
 
 /** The images that the worker's settings name. */
