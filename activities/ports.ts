@@ -192,6 +192,8 @@ export interface Compute {
   tailLog(pod: PodRef, maxBytes: number): Promise<string | undefined>;
   /** All pods owned by this installation. */
   list(): Promise<PodView[]>;
+  /** What jobs' steps leave is kept: none may have another's folder. @default nothing is kept */
+  readonly storesSteps?: boolean;
   /** What the sweep looks at and repairs. Absent: nothing of this compute outlives its lives unseen, and there is no sweep. */
   readonly owned?: OwnedObjects;
   /** Starts the one shared watch; it survives everything until stopped. */

@@ -40,6 +40,7 @@ const TEMPORAL = '1.5.1';
 const ETCD = '3.6.6';
 const KUBERNETES = '1.34.3';
 const KWOK = '0.7.0';
+const VERSITYGW = '1.8.0';
 
 /** Kubernetes' staging modules: k8s.io/kubernetes v1.x.y requires them as v0.0.0 and replaces them, so we must too. */
 const STAGING = [
@@ -132,6 +133,14 @@ export const BINARIES = {
     download: { url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-\${os}-\${arch}` },
     go: { kind: 'install', package: 'sigs.k8s.io/kwok/cmd/kwok' },
     fix: `install kwok ${KWOK} (https://kwok.sigs.k8s.io), or Go >= 1.25 so that the lab can build it`,
+  },
+  versitygw: {
+    name: 'versitygw',
+    release: 'versitygw',
+    version: VERSITYGW,
+    env: 'HOLDFAST_VERSITYGW_BIN',
+    go: { kind: 'install', package: 'github.com/versity/versitygw/cmd/versitygw' },
+    fix: `install versitygw ${VERSITYGW} (https://github.com/versity/versitygw), or Go >= 1.25 so that the lab can build it`,
   },
   containerd: {
     name: 'containerd',

@@ -117,10 +117,10 @@ function addLogs(job: Command, context: CommandContext): void {
     .option('--follow', 'until the job has ended')
     .option('--timestamps', 'the time before each line')
     .addOption(new Option('--step <name>', 'instead: what this step has printed, from the store').conflicts(['follow', 'timestamps']))
-    .option('--store <folder>', 'with --step: where the claim of HOLDFAST_STORE_CLAIM is mounted here')
-    .addHelpText('after', '\nExamples:\n  $ holdfast job logs web-brisk-otter-7f3a --follow\n  $ holdfast job logs web-brisk-otter-7f3a --step unit --store /mnt/artifacts')
+    .option('--store <folder>', 'with --step: where the claim of HOLDFAST_STORE_CLAIM is mounted here; a bucket is s3://bucket/folder, and the usual AWS_… variables lead to it')
+    .addHelpText('after', '\nExamples:\n  $ holdfast job logs web-brisk-otter-7f3a --follow\n  $ holdfast job logs web-brisk-otter-7f3a --step unit --store /mnt/artifacts\n  $ AWS_PROFILE=ci holdfast job logs web-brisk-otter-7f3a --step unit --store s3://artifacts/ci')
     .action(async (id: string, { step, store, ...flags }: { step?: string; store?: string; follow?: boolean; timestamps?: boolean }) => {
-      if ((step === undefined) !== (store === undefined)) throw new CliError('usage', step === undefined ? '--store: add --step, whose log it is' : '--step: add --store, the folder in which the store is mounted here');
+      if ((step === undefined) !== (store === undefined)) throw new CliError('usage', step === undefined ? '--store: add --step, whose log it is' : '--step: add --store, the folder in which the store is mounted here, or s3://bucket/folder');
       if (step !== undefined && store !== undefined) {
         const { stepLog } = await import('./stepLog.ts');
         return await withSession(command, context, (session) => stepLog(session, context.output, id, step, store));

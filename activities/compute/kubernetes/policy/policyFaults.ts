@@ -2,7 +2,9 @@
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { OUTSIDERS_VOLUMES } from '../../../../core/domain/outsiders.ts';
 import type { PodRequest } from '../../../../core/domain/pod.ts';
+import { defined } from '../../../../core/defined.ts';
 import type { PodDefaults } from '../podSpec.ts';
+import type { StorePlace } from '../storeAccess.ts';
 import { claimOf } from '../volumeClaims.ts';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
 import { POD_RULES, type JudgedPod } from './podRules.ts';
@@ -38,6 +40,12 @@ export function judgedPod({ metadata, spec }: V1Pod, { identity, namespace, volu
   const claims = volumeClaims.filter(({ claim }) => claim === undefined).map((claim) => claimOf(identity, claim));
   const present = JSON.parse(JSON.stringify(spec), (_field, value: unknown) => (value === null ? undefined : value)) as V1PodSpec;
   return { spec: present, namespace: namespace ?? home, name: metadata?.name ?? '', claims, ...(untrusted ? { untrusted } : {}) };
+}
+
+/** Of the store what a pod refers to. */
+export function ownStore(place: StorePlace | undefined): Pick<OwnParts, 'store' | 'storeSecret'> {
+  if (place === undefined) return {};
+  return 'claim' in place ? { store: place.claim } : defined({ storeSecret: place.secret });
 }
 
 /** The images that the worker's settings name. */
