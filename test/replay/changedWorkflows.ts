@@ -43,6 +43,13 @@ export const CHANGES: readonly Change[] = [
     to: "return { kind: 'answered', answer: 'removed', retried: false, atMs: 1 };",
     breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'removeRegistration'),
   },
+  {
+    what: 'a deadline of a job has no timer',
+    file: 'job/job.ts',
+    from: 'if (untilMs !== undefined && !run.timers.has(untilMs)) void wake(run, untilMs);',
+    to: '',
+    breaks: ({ workflowType }) => workflowType === 'job',
+  },
 ];
 
 const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));

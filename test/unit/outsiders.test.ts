@@ -15,7 +15,7 @@ import type { JobDefinitionInput } from '../../core/contract/index.ts';
 const GENEROUS = podPolicySchema.parse({ serviceAccounts: ['*'], secrets: ['*'], claims: ['*'], volumes: ['csi', 'nfs', 'secret', 'projected', 'ephemeral', 'configMap'], hostPaths: ['/'], host: ['network', 'pid', 'ipc'], privileged: true, capabilities: ['*'] });
 const IMAGE = 'example.com/web:1';
 const own = { images: [IMAGE], namespace: 'ci', store: 'artifacts' };
-const DEFAULTS: PodDefaults = { image: IMAGE, store: { claim: 'artifacts', image: IMAGE }, supervisor: { image: IMAGE } };
+const DEFAULTS: PodDefaults = { image: IMAGE, store: { place: { claim: 'artifacts' }, image: IMAGE }, supervisor: { image: IMAGE } };
 const identity = { workflowId: 'job-x-test-1', firstRunId: 'r', attempt: 1 };
 
 const JOB: JobDefinitionInput = {
