@@ -144,7 +144,7 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
       writeFileSync(file, setsOf(await helm.template(FULL_VALUES)));
       // Everything is checked before Temporal is asked.
       expect(await runCli(['set', 'apply', '-f', file], { TEMPORAL_ADDRESS: '127.0.0.1:1' })).toMatchObject({ status: 4 });
-      writeFileSync(file, setsOf(await helm.template({ ...PLAIN_VALUES, githubConfigUrl: 'https://github.com/acme', sets: [{ name: 'a', maxRunners: 1, set: { paused?: boolean; template: { labls: [] } } }] })));
+      writeFileSync(file, setsOf(await helm.template({ ...PLAIN_VALUES, githubConfigUrl: 'https://github.com/acme', sets: [{ name: 'a', maxRunners: 1, set: { template: { labls: [] } } }] })));
       expect(await runCli(['set', 'apply', '-f', file], { TEMPORAL_ADDRESS: '127.0.0.1:1' })).toMatchObject({ status: 2, stderr: expect.stringContaining('labls') });
     });
   });
