@@ -29,6 +29,8 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     const { conclusion, assignments, annotation, output } = now(job);
     expect({ conclusion, assignments, annotation, interrupted: output.includes('interrupted') }).toEqual({ conclusion: 'success', assignments: 1, annotation: undefined, interrupted: false });
   }
+  const namesOf = (pods: readonly V1Pod[]): string[] => pods.map(({ metadata }) => metadata?.name ?? '').toSorted();
+  const runnerPods = async (): Promise<string[]> => (await world.runners.core.listNamespacedPod({ namespace: world.runners.name })).items.map(({ metadata }) => metadata?.uid ?? '').toSorted();
   const imagesOf = (pods: readonly V1Pod[]): (string | undefined)[] => pods.map(({ spec }) => spec?.containers[0]?.image);
 
   test('install: workers and webhook are well, the set is applied, and a job that GitHub announces runs', async () => {
@@ -36,7 +38,7 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     expect(notes).toContain(`workers in ${world.home.name}, runners in ${world.runners.name}`);
     const [workers, webhooks] = await Promise.all([world.pods('worker'), world.pods('webhook')]);
     expect(imagesOf([...workers, ...webhooks])).toEqual(Array(4).fill('holdfast.test/worker:1'));
-    expect(await world.leadWebhook()).toEqual(webhooks.map(({ metadata }) => metadata?.name).toSorted());
+    expect(await world.leadWebhook()).toEqual(namesOf(webhooks));
     expect(await world.running()).toEqual(['set-linux']);
 
     const job = queue(1);
@@ -50,12 +52,12 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     const { kubeConfig, name: namespace } = world.home;
     const policy = kubeConfig.makeApiClient(PolicyV1Api);
     await until('the budgets to have counted', async () => (await policy.listNamespacedPodDisruptionBudget({ namespace })).items.every(({ status }) => status?.expectedPods === 2 && status.currentHealthy === 2 && status.disruptionsAllowed === 1));
-    expect((await policy.listNamespacedPodDisruptionBudget({ namespace })).items.map(({ metadata }) => metadata?.name).toSorted()).toEqual(['holdfast-webhook', 'holdfast-worker']);
+    expect((await policy.listNamespacedPodDisruptionBudget({ namespace })).items.map(({ metadata }) => metadata?.name ?? '').toSorted()).toEqual(['holdfast-webhook', 'holdfast-worker']);
     for (const part of ['worker', 'webhook']) {
       const { spec } = await kubeConfig.makeApiClient(NetworkingV1Api).readNamespacedNetworkPolicy({ namespace, name: `${RELEASE}-${part}` });
       const labelSelector = Object.entries(spec?.podSelector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`).join();
       const { items } = await world.home.core.listNamespacedPod({ namespace, labelSelector });
-      expect(items.map(({ metadata }) => metadata?.name).toSorted()).toEqual((await world.pods(part)).map(({ metadata }) => metadata?.name).toSorted());
+      expect(namesOf(items)).toEqual(namesOf(await world.pods(part)));
     }
   });
 
@@ -63,7 +65,7 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     const jobs = [queue(30), queue(30), queue(30)];
     for (const job of jobs) await says(job, 'begun');
     const before = await world.running();
-    const podsBefore = (await world.runners.core.listNamespacedPod({ namespace: world.runners.name })).items.map(({ metadata }) => metadata?.uid).toSorted();
+    const podsBefore = await runnerPods();
     expect(podsBefore).toHaveLength(3);
 
     await world.bring('upgrade', TAGS[1], { sets: [world.set('linux', { minRunners: 0, maxRunners: 4 })] });
@@ -72,7 +74,7 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     expect(await world.client.workflow.getHandle('set-linux').query('status')).toMatchObject({ max: 4 });
     // Had they ended meanwhile, nothing would be proven.
     expect(await world.running()).toEqual(before);
-    expect((await world.runners.core.listNamespacedPod({ namespace: world.runners.name })).items.map(({ metadata }) => metadata?.uid).toSorted()).toEqual(podsBefore);
+    expect(await runnerPods()).toEqual(podsBefore);
 
     for (const job of jobs) await until('the job to be over', () => now(job).status === 'completed', () => JSON.stringify(now(job)), 60_000);
     for (const job of jobs) expectUnharmed(job);

@@ -78,6 +78,8 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
         log: { level: 'debug' },
         maxActivities: 300,
         redeliveryIntervalMs: 300_000,
+        sweepIntervalMs: 0,
+        timeouts: { default: { jobTimeoutCap: expect.anything() } },
       });
       const secret = join(folders.at(-1)!, 'keys');
       expect(loadWebhookConfig({ ...here(envOf(objects, 'holdfast-webhook'), {}), HOLDFAST_WEBHOOK_SECRET_FILE: secret }).warnings).toEqual([]);
@@ -93,6 +95,7 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
     test.each<[string, object, string]>([
       ['no image', { image: { repository: '' } }, 'image.repository: name the image'],
       ['no credential', { githubConfigSecret: '' }, 'githubConfigSecret: name a Secret'],
+      ['runners beside the workers', { runnersNamespace: 'holdfast' }, "runnersNamespace: holdfast is the release's own"],
       ['a value that there is not', { replicas: 3 }, "additional properties 'replicas' not allowed"],
       ['a setting that there is not', { settings: { HOLDFAST_LOGLEVEL: 'debug' } }, "additional properties 'HOLDFAST_LOGLEVEL' not allowed"],
       ['a setting that another value is', { settings: { HOLDFAST_TASK_QUEUE: 'x' } }, "additional properties 'HOLDFAST_TASK_QUEUE' not allowed"],
@@ -154,6 +157,6 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
 function sortedLists(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortedLists).toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, key === 'args' || key === 'command' ? each : sortedLists(each)]).toSorted());
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, key === 'args' || key === 'command' ? each : sortedLists(each)]));
 }
 

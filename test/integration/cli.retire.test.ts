@@ -53,7 +53,7 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
 
     ci.setBusy(runnerName, false);
     const { status, stdout } = await run;
-    expect({ status, document: JSON.parse(stdout) as object }).toEqual({ status: 0, document: { taskQueue: world.taskQueue, asked: [setWorkflowId(name), busy.handle.workflowId], schedule: 'removed' } });
+    expect({ status, document: JSON.parse(stdout) as object }).toEqual({ status: 0, document: { taskQueue: world.taskQueue, asked: [busy.handle.workflowId, setWorkflowId(name)], schedule: 'removed' } });
     expect(await running()).toEqual([]);
   });
 

@@ -34,7 +34,7 @@ export const FULL_VALUES = {
   viewerGroup: 'ci-viewers',
   runnerImage: 'my/runner:1',
   storeClaim: 'store',
-  settings: { HOLDFAST_LOG_LEVEL: 'debug', HOLDFAST_MAX_ACTIVITIES: 300, HOLDFAST_SWEEP_INTERVAL: 'off' },
+  settings: { HOLDFAST_LOG_LEVEL: 'debug', HOLDFAST_MAX_ACTIVITIES: 300, HOLDFAST_SWEEP_INTERVAL: 'off', HOLDFAST_TIMEOUTS: { default: { jobTimeoutCap: '12h' } } },
   podPolicy: { privileged: true, serviceAccounts: ['holdfast-job-pods'], resources: { cpu: '8' } },
   worker: {
     podSpec: { nodeSelector: { pool: 'infra' }, tolerations: [{ key: 'infra', operator: 'Exists' }], terminationGracePeriodSeconds: 90 },

@@ -83,7 +83,6 @@ export class ChartWorld {
     this.#values = {
       image: { repository: WORKER_REPOSITORY },
       temporal: { address: `${host}:${relays.temporal.port}`, namespace: 'default' },
-      networkPolicies: { temporalPort: relays.temporal.port },
       taskQueue: this.taskQueue,
       installation: parts.runners.name,
       runnersNamespace: parts.runners.name,

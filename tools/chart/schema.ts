@@ -20,10 +20,13 @@ const githubUrl: Schema = { type: 'string', pattern: '^(https?://[^/]+/[^/]+(/[^
 export const OTHERWISE_SET = [
   'HOLDFAST_TASK_QUEUE', 'HOLDFAST_COMPUTE', 'HOLDFAST_INSTALLATION', 'HOLDFAST_CODEC_KEY_FILE', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'HOLDFAST_KUBERNETES_NAMESPACE', 'HOLDFAST_ALL_NAMESPACES', 'HOLDFAST_KUBECONFIG', 'HOLDFAST_KUBE_CONTEXT', 'HOLDFAST_STATE_DIR', 'HOLDFAST_ANY_COMMAND',
   'HOLDFAST_POD_POLICY_FILE', 'HOLDFAST_RUNNER_IMAGE', 'HOLDFAST_SUPERVISOR_IMAGE', 'HOLDFAST_STORE_CLAIM', 'HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE', 'HOLDFAST_CREDENTIALS',
-  'HOLDFAST_CREDENTIALS_FILE', 'HOLDFAST_HTTP_ADDRESS', 'HOLDFAST_WEBHOOK_ADDRESS', 'HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE',
+  'HOLDFAST_CREDENTIALS_FILE', 'HOLDFAST_TIMEOUTS_FILE', 'HOLDFAST_HTTP_ADDRESS', 'HOLDFAST_WEBHOOK_ADDRESS', 'HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE',
 ]; // prettier-ignore
 
-const settingsSchema = closed(Object.fromEntries(Object.keys(settings.shape).filter((name) => !OTHERWISE_SET.includes(name)).map((name) => [name, { type: ['string', 'number', 'boolean'] }])));
+/** Given as JSON, or as what it says. */
+const DOCUMENTS = new Set(['HOLDFAST_TIMEOUTS']);
+
+const settingsSchema = closed(Object.fromEntries(Object.keys(settings.shape).filter((name) => !OTHERWISE_SET.includes(name)).map((name) => [name, { type: ['string', 'number', 'boolean', ...(DOCUMENTS.has(name) ? ['object'] : [])] }])));
 
 /** Helm's regular expressions (RE2) cannot look ahead: the worker does, at its start. */
 const withoutLookahead = (key: string, value: unknown): unknown => (key === 'pattern' && String(value).includes('(?!') ? undefined : value);

@@ -53,7 +53,7 @@ export async function retire(session: Session, output: Output, { yes, reason = r
     await delay(LOOK_MS);
     running = await runningOn(session, taskQueue);
   }
-  output.result({ taskQueue, asked: [...asked], schedule: schedule === 'removed' ? 'removed' : 'none' }, [`${taskQueue}: nothing runs any more${schedule === 'removed' ? ', and no sweep will' : ''}`]);
+  output.result({ taskQueue, asked: [...asked].toSorted(), schedule: schedule === 'removed' ? 'removed' : 'none' }, [`${taskQueue}: nothing runs any more${schedule === 'removed' ? ', and no sweep will' : ''}`]);
 }
 
 async function runningOn(session: Session, taskQueue: string): Promise<Running[]> {
@@ -63,7 +63,7 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
     for await (const { workflowId: id, type, parentExecution, typedSearchAttributes } of client.workflow.list({ query, pageSize: 1_000 })) {
       const set = typedSearchAttributes.get(SEARCH_ATTRIBUTES.set);
       const parent = parentExecution?.workflowId;
-      running.push({ id, type, owners: [...(parent == null ? [] : [parent]), ...(set === undefined ? [] : [setWorkflowId(set)])] });
+      running.push({ id, type, owners: [...(typeof parent === 'string' ? [parent] : []), ...(set === undefined ? [] : [setWorkflowId(set)])] });
     }
     return running;
   }, { timeoutMs: 60_000 });
