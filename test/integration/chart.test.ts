@@ -155,7 +155,8 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
 
 /** Variables, mounts and volumes have no order. */
 function sortedLists(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortedLists).toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+  const text = (each: unknown): string => stringify(each, { sortMapEntries: true });
+  if (Array.isArray(value)) return value.map(sortedLists).toSorted((a, b) => (text(a) < text(b) ? -1 : 1));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, key === 'args' || key === 'command' ? each : sortedLists(each)]));
 }
