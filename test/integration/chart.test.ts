@@ -34,6 +34,15 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
     for (const object of said) expect(plain(made.find((each) => keyOf(each) === keyOf(object))!)).toEqual(object);
   });
 
+  test('workers are replaced when the pod policy changes, which they read at their start alone', async () => {
+    const annotations = async (podPolicy: object): Promise<object | undefined> => {
+      const worker = (await helm.template({ ...PLAIN_VALUES, podPolicy })).find(({ kind }) => kind === 'Deployment') as unknown as { spec: { template: { metadata: { annotations?: object } } } };
+      return worker.spec.template.metadata.annotations;
+    };
+    expect(await annotations({ privileged: true })).toEqual(await annotations({ privileged: true }));
+    expect(await annotations({ privileged: true })).not.toEqual(await annotations({ privileged: false }));
+  });
+
   test('two releases share no name where both have objects', async () => {
     const [one, other] = await Promise.all([helm.template(FULL_VALUES), helm.template({ ...FULL_VALUES, podPolicy: { privileged: true, serviceAccounts: ['ci-holdfast-job-pods'] } }, { release: 'ci', namespace: 'ci' })]);
     const names = new Set(one.map(keyOf));
