@@ -22,7 +22,9 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
   const queue = (seconds: number): SimulatedJob => world.simulator.queueJob({ repo: 'acme/app', labels: ['linux'], command: countingJob(seconds) });
   const now = ({ id }: SimulatedJob): SimulatedJob => world.simulator.job(id)!;
   async function says(job: SimulatedJob, line: string): Promise<void> {
-    await until(`job ${job.id} to say "${line}"`, () => now(job).output.includes(line), () => JSON.stringify([now(job), world.simulator.runners(), world.simulator.deliveries()]), 60_000);
+    await until(`job ${job.id} to say "${line}"`, () => now(job).output.includes(line), () => JSON.stringify([now(job), world.simulator.runners()]), 60_000).catch(async (error: unknown) => {
+      throw new Error(await world.told(), { cause: error });
+    });
   }
   /** Ran to its last line in one runner. */
   function expectUnharmed(job: SimulatedJob): void {

@@ -1,8 +1,7 @@
 /** `holdfast retire` on a real Temporal server with the real workflows. */
-import { randomUUID } from 'node:crypto';
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { RUNNER_SET_WORKFLOW, setWorkflowId, sweepScheduleId } from '../../core/contract/index.ts';
+import { sweepScheduleId } from '../../core/contract/index.ts';
 import { keepSweepSchedule } from '../../worker/sweepSchedule.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
@@ -32,8 +31,8 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
   };
 
   test('ends sets, drains other runners after their job, removes the Schedule, and is done when nothing runs', async () => {
-    const name = `s${randomUUID().slice(0, 8)}`;
-    await world.client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue: world.taskQueue, args: [{ name, replicas: 2, template: SetRun.template() }] });
+    const set = await SetRun.start({ world, compute, ci }, { replicas: 2 });
+    await set.comesTo({ idle: 2 });
     const busy = await world.start({ ephemeral: false });
     const pod = await busy.pod();
     compute.start(pod);
@@ -46,14 +45,15 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
 
     let ended: CliRun | undefined;
     const run = cli('--yes', '--json', '--reason', 'moving').then((result) => (ended = result));
-    await until('the busy one alone to be left', async () => JSON.stringify(await running()) === JSON.stringify([busy.handle.workflowId]));
+    let left: string[] = [];
+    await until('the busy one alone to be left', async () => JSON.stringify((left = await running())) === JSON.stringify([busy.handle.workflowId]), () => `${left.join()} ${JSON.stringify(ended)}`);
     await expect(world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).describe()).rejects.toThrow(ScheduleNotFoundError);
     await busy.reaches('Draining', ({ phase }) => phase === 'Draining');
     expect(ended).toBeUndefined();
 
     ci.setBusy(runnerName, false);
     const { status, stdout } = await run;
-    expect({ status, document: JSON.parse(stdout) as object }).toEqual({ status: 0, document: { taskQueue: world.taskQueue, asked: [busy.handle.workflowId, setWorkflowId(name)], schedule: 'removed' } });
+    expect({ status, document: JSON.parse(stdout) as object }).toEqual({ status: 0, document: { taskQueue: world.taskQueue, asked: [busy.handle.workflowId, set.handle.workflowId], schedule: 'removed' } });
     expect(await running()).toEqual([]);
   });
 

@@ -121,13 +121,13 @@ export class ChartWorld {
     try {
       return (await this.helm.run(command, RELEASE, CHART, '--namespace', this.home.name, '--wait', '--timeout', '150s', ...this.helm.values(values))).stdout;
     } catch (error) {
-      throw new Error(`${(error as Error).message}\n${await this.logs()}`, { cause: error });
+      throw new Error(`${(error as Error).message}\n${await this.told()}`, { cause: error });
     }
   }
 
-  /** A set of the values, with short waits. */
+  /** A set of the values, with short waits, and for an image other than GitHub's the user that Pod Security asks for. */
   set(name: string, more: object): object {
-    return { name, ...more, set: { scaleDownDelay: '1s', intervals: SHORT_SET_INTERVALS, template: { intervals: SHORT_INTERVALS } } };
+    return { name, ...more, template: { spec: { securityContext: { runAsNonRoot: true, runAsUser: 1001 } } }, set: { scaleDownDelay: '1s', intervals: SHORT_SET_INTERVALS, template: { intervals: SHORT_INTERVALS } } };
   }
 
   /** The release's pods of a part: `worker`, `webhook`, … */
@@ -158,15 +158,19 @@ export class ChartWorld {
     return ids.toSorted();
   }
 
-  /** The last lines of every pod of the release, for a failure's message. */
-  async logs(): Promise<string> {
+  /** For a failure's message: what lives wait for, and the last lines of every pod of the release. */
+  async told(): Promise<string> {
+    const lives = (await this.running()).map(async (id) => {
+      const { raw } = await this.client.workflow.getHandle(id).describe();
+      return `${id}: ${(raw.pendingActivities ?? []).map(({ activityType, lastFailure }) => `${activityType?.name}: ${lastFailure?.message}`).join('; ')}`;
+    });
     const { core, name: namespace } = this.home;
     const { items } = await core.listNamespacedPod({ namespace });
     const each = items.map(async ({ metadata, status }) => {
       const log = await core.readNamespacedPodLog({ namespace, name: metadata?.name ?? '', tailLines: 20 }).catch((error: unknown) => String(error));
       return `${metadata?.name}: ${status?.phase} ${JSON.stringify(status?.containerStatuses?.map(({ state }) => state))}\n${log}`;
     });
-    return (await Promise.all(each)).join('\n');
+    return (await Promise.all([...lives, ...each])).join('\n');
   }
 
   async close(): Promise<void> {

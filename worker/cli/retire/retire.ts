@@ -61,7 +61,8 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
   return await session.call(async (client) => {
     const running: Running[] = [];
     for await (const { workflowId: id, type, parentExecution, typedSearchAttributes } of client.workflow.list({ query, pageSize: 1_000 })) {
-      const set = typedSearchAttributes.get(SEARCH_ATTRIBUTES.set);
+      // A set has its own name there.
+      const set = type === RUNNER_WORKFLOW ? typedSearchAttributes.get(SEARCH_ATTRIBUTES.set) : undefined;
       const parent = parentExecution?.workflowId;
       running.push({ id, type, owners: [...(typeof parent === 'string' ? [parent] : []), ...(set === undefined ? [] : [setWorkflowId(set)])] });
     }
