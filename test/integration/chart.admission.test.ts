@@ -36,6 +36,7 @@ await describeIf('the chart, before an API server', prepare, { kubernetes: true 
     full = await helm.template({ ...FULL_VALUES, runnersNamespace }, { namespace });
   }, 60_000);
   afterAll(async () => {
+    helm.close();
     for (const { metadata } of definitions) await extensions.deleteCustomResourceDefinition({ name: metadata.name ?? '' });
     for (const name of [namespace, runnersNamespace]) await core.deleteNamespace({ name });
   });

@@ -22,6 +22,8 @@ function plain({ metadata, ...others }: Manifest): Manifest {
 const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? '-'}/${metadata.name}`;
 
 await describeIf('the chart', async () => await Helm.find(), { kubernetes: true }, (helm) => {
+  afterAll(() => helm.close());
+
   test('has nothing that lint dislikes', async () => {
     for (const values of [PLAIN_VALUES, FULL_VALUES]) expect((await helm.run('lint', CHART, '--strict', ...helm.values(values))).stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
   });

@@ -1,6 +1,6 @@
 /** The Helm chart, and Helm. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -71,17 +71,21 @@ export class Helm {
   readonly #binary: string;
   readonly #env: NodeJS.ProcessEnv;
   /** With the values, and Helm's own files: not those of the user. */
-  readonly folder = mkdtempSync(join(tmpdir(), 'holdfast-helm-'));
+  readonly #folder = mkdtempSync(join(tmpdir(), 'holdfast-helm-'));
 
   private constructor(binary: string, kubeconfig: string | undefined) {
     this.#binary = binary;
-    const home = Object.fromEntries(['HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME'].map((name) => [name, this.folder]));
-    this.#env = { PATH: process.env['PATH'], HOME: this.folder, ...home, ...(kubeconfig !== undefined && { KUBECONFIG: kubeconfig }) };
+    const home = Object.fromEntries(['HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME'].map((name) => [name, this.#folder]));
+    this.#env = { PATH: process.env['PATH'], HOME: this.#folder, ...home, ...(kubeconfig !== undefined && { KUBECONFIG: kubeconfig }) };
   }
 
   /** @param kubeconfig - of the cluster, for what needs one @throws ComponentUnavailableError */
   static async find(kubeconfig?: string): Promise<Helm> {
     return new Helm(await resolveBinary('helm', { progress: (line) => process.stderr.write(`[lab] ${line}\n`) }), kubeconfig);
+  }
+
+  close(): void {
+    rmSync(this.#folder, { recursive: true });
   }
 
   /** @throws Error with what Helm said */
@@ -91,7 +95,7 @@ export class Helm {
 
   /** The arguments that hand these values over. */
   values(values: object): string[] {
-    const file = join(mkdtempSync(join(this.folder, 'values-')), 'values.yaml');
+    const file = join(mkdtempSync(join(this.#folder, 'values-')), 'values.yaml');
     writeFileSync(file, stringify(values));
     return ['--values', file];
   }

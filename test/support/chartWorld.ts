@@ -175,6 +175,7 @@ export class ChartWorld {
 
   async close(): Promise<void> {
     await this.helm.run('uninstall', RELEASE, '--namespace', this.home.name, '--no-hooks', '--ignore-not-found');
+    this.helm.close();
     await terminateAll(this.client, this.taskQueue);
     await this.recorder.stop();
     await this.simulator.stop();
