@@ -9,6 +9,7 @@ import { NAMESPACE, temporalAddress, temporalUiUrl } from './components/temporal
 import { apiServerUrl, kubeconfigPath } from './kubernetesFiles.ts';
 import { withLock } from './lock.ts';
 import type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus } from './options.ts';
+import type { ImageDefinition } from './images/definitions.ts';
 import { importImages, staleImages } from './images/import.ts';
 import { hostAddress } from './podNetwork.ts';
 import { canListen } from './ports.ts';
@@ -124,6 +125,20 @@ export async function status(options: { stateDir?: string } = {}): Promise<LabSt
     return [component.name, { state: (await component.healthy(lab)) ? 'healthy' : 'unhealthy', pid: identity.pid, log }];
   });
   return { ...stateOf(lab), components: Object.fromEntries(await Promise.all(entries)) };
+}
+
+/** Puts further images on the node of a lab with a kubelet. Quick when it has them. */
+export async function addImages(stateDir: string, images: readonly ImageDefinition[], progress: (line: string) => void = silent): Promise<void> {
+  const dir = await labFolder(stateDir);
+  await withLock(lockPath(dir), async () => {
+    const record = await readRecord(dir);
+    if (record?.nodes !== 'kubelet') throw new Error(`the lab in ${dir} has no kubelet: run \`lab up --nodes kubelet\` first`);
+    const lab = labOf(dir, record, progress);
+    const stale = await staleImages(lab, images);
+    if (stale.length === 0) return;
+    await resolveBinaries(lab, [COMPONENTS.containerd]);
+    await importImages(lab, stale);
+  });
 }
 
 /** Stops one component and leaves it down, its data kept. For tests that hold a component down for a while. @param signal default SIGKILL */
