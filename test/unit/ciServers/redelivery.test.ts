@@ -18,7 +18,7 @@ describe('what is sent again', () => {
     ['too large', [failed(1, MINUTE, { status_code: 413 })], []],
     ['of another type', [failed(1, MINUTE, { status_code: 415 })], []],
     ['too old', [failed(1, MINUTE, { status_code: 422 })], []],
-    ['another event', [failed(1, MINUTE, { event: 'push' })], []],
+    ['another event', [failed(1, MINUTE, { event: 'issues' })], []],
     ['kept no more', [failed(1, 72 * HOUR)], []],
     ['kept still', [failed(1, 72 * HOUR - 1)], [1]],
     ['arrived at last', [failed(2, MINUTE, { status_code: 202 }), failed(1, HOUR)], []],
