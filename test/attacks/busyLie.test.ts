@@ -1,4 +1,4 @@
-/** What a job leaves behind says for ever, in the hooks' name and in the runner's log's, that the runner is busy: a static runner is not held by it. */
+/** What a job leaves behind works against its runner for ever: says in the hooks' name and in the runner's log that it is busy, or stops its supervisor. A static runner is not held by it. */
 import { expect } from '@jest/globals';
 import type { RunnerStatus } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
@@ -19,9 +19,13 @@ const LIAR = `export folder="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")"; ech
 setsid sh -c 'n=0; while :; do echo started >>"$folder/jobs"; ${FORGED}; n=$((n+1)); echo $n >"$folder/lies"; sleep 1; done' </dev/null >/dev/null 2>&1 &
 sleep 4; [ -s "$folder/lies" ] && echo finished`;
 
+/** The supervisor runs as the runner's own user: a job can stop it, and then does not end. */
+const STOPPER = `for each in /proc/[0-9]*; do tr '\\0' ' ' <$each/cmdline 2>/dev/null | grep -q '[/]node .*supervisor' && pid="$pid $(basename $each)"; done
+kill -STOP $pid && echo begun; sleep 600`;
+
 const timesBusy = ({ phases }: Pick<RunnerStatus, 'phases'>): number => phases.filter(({ phase }) => phase === 'Busy').length;
 
-await describeWithLab('a job that leaves a liar behind', { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeWithLab('a job that leaves an enemy behind', { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(
     async () => await ClusterWorld.open(lab),
     {
@@ -43,6 +47,13 @@ await describeWithLab('a job that leaves a liar behind', { temporal: true, nodes
         const result = await run.ends();
         expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1 });
         expect(timesBusy(result)).toBe(1);
+      },
+      'a job that stops its supervisor looks busy, and has no more than a job has': async (world) => {
+        const run = await world.start('stopped', { ephemeral: false, timeouts: { jobTimeout: '10s' } });
+        const { pod } = await run.listens();
+        await world.namespace.waitForPod(pod, ({ status }) => status?.containerStatuses?.[0]?.ready === true);
+        await run.runJob(STOPPER);
+        expect(await run.ends()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
       },
     },
     { afterwards: cleanEnd },
