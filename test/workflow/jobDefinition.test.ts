@@ -91,8 +91,8 @@ await describeWithLab('a declared job', { temporal: true }, (lab) => {
     expect(status.leftOut[0]).toMatchObject({ what: expect.stringContaining('c7'), why: expect.stringContaining('paths') });
   });
 
-  test('maxConcurrency: others wait in their order, the newest of each alone, also over the end of a worker', async () => {
-    await job.apply({ maxConcurrency: 1 });
+  test('maxConcurrency: others wait in their order, the newest of each alone, also over the end of a worker; turns are free again without a look', async () => {
+    await job.apply({ maxConcurrency: 1, intervals: { relook: '1h' } });
     await job.pull(1, 'a1');
     await run(1).runs('test-1');
     await job.pull(2, 'b1');
