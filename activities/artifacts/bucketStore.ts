@@ -39,7 +39,7 @@ export function createBucketStore({ bucket, folder = '', endpoint, region, pathS
       const Key = keyOf(key);
       try {
         const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key }));
-        return await Body?.transformToByteArray();
+        return (await Body?.transformToByteArray()) ?? new Uint8Array();
       } catch (error) {
         if (error instanceof NoSuchKey) return undefined;
         throw told(`get ${Key} from`, bucket, error);

@@ -20,8 +20,8 @@ export interface StoreSettings {
 const SECRETS_PATH = '/secrets';
 const IMAGE_FOLDER = '/opt/holdfast';
 const PROGRAM = [`${IMAGE_FOLDER}/ld.so`, '--library-path', `${IMAGE_FOLDER}/lib`, `${IMAGE_FOLDER}/node`, `${IMAGE_FOLDER}/uploader.mjs`];
-/** A namespace with a quota demands both. */
-const RESOURCES = { requests: { cpu: '10m', memory: '64Mi' }, limits: { cpu: '1', memory: '256Mi' } };
+/** A namespace with a quota demands both. On its way into a bucket each of several large files takes some 30 MB of memory. */
+const resourcesFor = (place: StorePlace): NonNullable<V1Container['resources']> => ({ requests: { cpu: '10m', memory: '64Mi' }, limits: { cpu: '1', memory: 'claim' in place ? '256Mi' : '512Mi' } });
 const MOUNTS = {
   shared: { name: 'holdfast-shared', mountPath: STEP_PATHS.shared },
   artifacts: { name: 'holdfast-artifacts', mountPath: STEP_PATHS.artifacts },
@@ -46,7 +46,7 @@ export function stored(runner: Partial<V1Container>, { storage, identity }: Pick
   const { path, sharedFrom, timeoutMs } = storage;
   const secrets = secretMounts(runner, volumes);
   const access = storeAccess(settings.place, path, identity.attempt);
-  const own = { image: settings.image, resources: RESOURCES, securityContext: rightsOf(runner.securityContext, ofPod) };
+  const own = { image: settings.image, resources: resourcesFor(settings.place), securityContext: rightsOf(runner.securityContext, ofPod) };
   const folders = { SHARED_DIR: STEP_PATHS.shared, ARTIFACT_DIR: STEP_PATHS.artifacts };
   const uploader: V1Container = {
     name: UPLOADER_CONTAINER,

@@ -12,10 +12,10 @@ const metadataFolder = (lab: Lab): string => join(lab.dir, 's3', 'metadata');
 
 const url = (lab: Lab, host = '127.0.0.1'): string => `http://${host}:${port(lab, 's3')}`;
 
-/** How it is got at from this machine, and from pods where there are real ones. */
+/** How it is got at from this machine, and from pods once they have a network. */
 export function s3Access(lab: Lab): S3Access {
-  const { nodes, tokens } = lab.record;
-  return { endpoint: url(lab), ...(nodes === 'kubelet' ? { endpointForPods: url(lab, hostAddress(lab.record)) } : {}), accessKeyId: 'lab', secretAccessKey: tokens.admin, folder: dataFolder(lab) };
+  const { podNetwork, tokens } = lab.record;
+  return { endpoint: url(lab), ...(podNetwork !== undefined ? { endpointForPods: url(lab, hostAddress(lab.record)) } : {}), accessKeyId: 'lab', secretAccessKey: tokens.admin, folder: dataFolder(lab) };
 }
 
 /** A server that speaks S3, over a folder. */
