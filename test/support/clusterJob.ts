@@ -48,11 +48,16 @@ export class ClusterJob {
     await core.createNamespacedPodEviction({ name: pod, namespace, body: { metadata: { name: pod, namespace } } });
   }
 
-  /** The log of a step, once its command has said that it is up. */
-  async up(name: string): Promise<PodLog> {
+  /** The pod of a step, once its container has started. */
+  async started(name: string): Promise<string> {
     const pod = await this.pod(name);
     await this.#world.namespace.waitForPod(pod, ({ status }) => status?.containerStatuses?.some((each) => each.name === 'runner' && each.state?.waiting === undefined) === true, 120_000);
-    const log = await PodLog.follow(this.#world.namespace, pod);
+    return pod;
+  }
+
+  /** The log of a step, once its command has said that it is up. */
+  async up(name: string): Promise<PodLog> {
+    const log = await PodLog.follow(this.#world.namespace, await this.started(name));
     await log.says('up');
     return log;
   }
