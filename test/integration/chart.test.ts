@@ -45,6 +45,13 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
     expect(await annotations({ privileged: true })).not.toEqual(await annotations({ privileged: false }));
   });
 
+  test('brings the alerts and the dashboards as they are', async () => {
+    const objects = (await helm.template(FULL_VALUES)) as (Manifest & { spec: unknown; data: Record<string, string> })[];
+    expect(objects.find(({ kind }) => kind === 'PrometheusRule')?.spec).toEqual(parse(readFileSync(join(DEPLOY, 'prometheus', 'rules.yaml'), 'utf8')));
+    const dashboards = objects.filter(({ metadata }) => metadata.labels?.['grafana_dashboard'] === '1').flatMap(({ data }) => Object.entries(data));
+    expect(Object.fromEntries(dashboards)).toEqual(Object.fromEntries(readdirSync(join(DEPLOY, 'grafana')).map((name) => [`holdfast-${name}`, readFileSync(join(DEPLOY, 'grafana', name), 'utf8')])));
+  });
+
   test('two releases share no name where both have objects', async () => {
     const [one, other] = await Promise.all([helm.template(FULL_VALUES), helm.template({ ...FULL_VALUES, podPolicy: { privileged: true, serviceAccounts: ['ci-holdfast-job-pods'] } }, { release: 'ci', namespace: 'ci' })]);
     const names = new Set(one.map(keyOf));

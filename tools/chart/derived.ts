@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { valuesSchemaText } from './schema.ts';
@@ -18,6 +18,7 @@ export function derivedFiles(): { path: string; text: string }[] {
     { path: 'deploy/chart/values.schema.json', text: valuesSchemaText(values) },
     // A chart has its own files only.
     { path: 'deploy/chart/files/rules.yaml', text: read('deploy/prometheus/rules.yaml') },
+    ...readdirSync(join(PROJECT, 'deploy/grafana')).map((name) => ({ path: `deploy/chart/files/grafana/${name}`, text: read(`deploy/grafana/${name}`) })),
     { path: 'docs/install.md', text: docs.replace(TABLE, (_, head: string, end: string) => `${head}\n${valuesTable(chartValues(values))}\n\n${end}`) },
   ].map(({ path, text }) => ({ path: join(PROJECT, path), text }));
 }

@@ -71,6 +71,7 @@ const SAID: Readonly<Record<string, Schema>> = {
   podPolicy,
   sets: { type: 'array', items: set },
   'worker.replicas': count(0),
+  'metrics.dashboards.labels': { type: 'object', additionalProperties: { type: 'string' } },
   'worker.env': objects,
   'worker.autoscaling.minReplicas': count(1),
   'worker.autoscaling.maxReplicas': count(1),

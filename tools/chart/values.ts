@@ -29,7 +29,7 @@ function valuesIn({ items, commentBefore }: YAMLMap, above: string): ChartValue[
 }
 
 /** Objects of Kubernetes': read as they are. */
-const WHOLE = new Set(['resources', 'podLabels']);
+const WHOLE = new Set(['resources', 'podLabels', 'labels']);
 
 /** Of a comment the part from `--` on, on one line. */
 function descriptionIn(comment: string): string {
