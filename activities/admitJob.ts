@@ -2,7 +2,7 @@ import type { AdmitJobInput } from '../core/calls/index.ts';
 import type { RunnerInput } from '../core/contract/index.ts';
 import { clearTextWarnings } from '../core/input/clearText.ts';
 import type { InputError } from '../core/input/fields.ts';
-import { parseJobInput, type JobSpec } from '../core/input/job.ts';
+import { JOB_ENV, parseJobInput, type JobSpec } from '../core/input/job.ts';
 import { parseRunnerInput } from '../core/input/runner.ts';
 import { invalid } from './admit.ts';
 import type { ActivityPorts } from './ports.ts';
@@ -24,6 +24,6 @@ export function admitJob({ compute, timeoutPolicy: policy, encrypted = false }: 
 }
 
 /** Without the variables that are the job's, which are no secret. */
-function ownEnv({ env: { JOB_NAME: _name, BUILD_ID: _id, ...env } = {} }: RunnerInput): RunnerInput {
-  return { env };
+function ownEnv({ env = {} }: RunnerInput): RunnerInput {
+  return { env: Object.fromEntries(Object.entries(env).filter(([name]) => !JOB_ENV.has(name))) };
 }

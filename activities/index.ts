@@ -4,6 +4,7 @@ import { admitDeregistration, admitRunner } from './admit.ts';
 import { admitJob } from './admitJob.ts';
 import { admitReport } from './admitReport.ts';
 import { awaitClaims, fenceClaims } from './claims.ts';
+import { createDefinitionActivities } from './definitions/createDefinitionActivities.ts';
 import { lookUpRunner } from './lookUp.ts';
 import { inItsPlace } from './onCluster.ts';
 import { awaitPod, observePod } from './pods.ts';
@@ -19,6 +20,7 @@ import { tearDown } from './tearDown.ts';
 export function createActivities(ports: ActivityPorts): HoldfastActivities {
   return {
     ...createSetActivities(ports),
+    ...createDefinitionActivities(ports),
     admitRunner: (input) => admitRunner(ports, input),
     admitJob: async (input) => admitJob(ports, input),
     admitReport: async (input) => admitReport(ports, input),

@@ -71,6 +71,8 @@ export interface CiServer {
    * @throws CiServerError `credentials` and `rejected` (which a commit that was pushed just now may be, too), `rate_limited`, `unavailable`
    */
   reportStatus(report: CommitReport, signal?: AbortSignal): Promise<ReportTaken>;
+  /** The files that a pull request changes, with those that it moves by both names; `undefined`: they are too many for the CI server to tell. Absent: it cannot tell any. */
+  changedPaths?(scope: Scope, pullRequest: number, signal?: AbortSignal): Promise<string[] | undefined>;
   /**
    * Has deliveries of webhooks that failed sent again, each of them once: GitHub does not do that by itself, and keeps them for three days.
    * Absent where the server or the credential cannot (GitHub: only an App can).
@@ -190,6 +192,8 @@ export interface Compute {
   tailLog(pod: PodRef, maxBytes: number): Promise<string | undefined>;
   /** All pods owned by this installation. */
   list(): Promise<PodView[]>;
+  /** What jobs' steps leave is kept: none may have another's folder. @default nothing is kept */
+  readonly storesSteps?: boolean;
   /** What the sweep looks at and repairs. Absent: nothing of this compute outlives its lives unseen, and there is no sweep. */
   readonly owned?: OwnedObjects;
   /** Starts the one shared watch; it survives everything until stopped. */

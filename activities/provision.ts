@@ -3,6 +3,7 @@ import { defined } from '../core/defined.ts';
 import { placeLabel } from './compute/naming.ts';
 import { failure } from './failures.ts';
 import { onCluster } from './onCluster.ts';
+import { refuseForeignFolder } from './ownFolder.ts';
 import { noteOurs, whyNotOurs } from './ownRegistrations.ts';
 import { finalWhenOutOfTime } from './outOfTime.ts';
 import { refusal } from './refusals.ts';
@@ -37,6 +38,7 @@ async function make(ports: ActivityPorts, input: Placed<ProvisionInput>): Promis
   try {
     return await withHeartbeats(`provisioning ${compute.podName(identity)}`, async () => {
       const mayCreate = creationFence();
+      if (compute.storesSteps === true && input.pod.storage !== undefined) await refuseForeignFolder(input.pod.storage);
       const { ciServer } = input;
       if (ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };
       const earlier = activityInfo().attempt > 1 ? await unspent(ports, { ...input, ciServer }) : undefined;

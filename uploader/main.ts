@@ -12,7 +12,7 @@ async function main(): Promise<object> {
   // Steps have users of their own, and so have their uploaders: what one has made in the store the next may add to.
   process.umask(0);
   if (process.argv[2] === 'restore') {
-    const { folder, store, sources } = restoreOptions(process.env);
+    const { folder, store, sources } = await restoreOptions(process.env);
     return { from: (await restoreSharedDir(folder, store, sources)) ?? null };
   }
   const toldToGo = new AbortController();

@@ -8,8 +8,15 @@ import type { UploaderOptions } from './uploader.ts';
 
 /** Set by who makes the pod. */
 export const UPLOADER_ENV = {
-  /** Folder of the store, mounted into this container and into none of the step's. */
+  /** The store: a folder, mounted into this container and into none of the step's. */
   directory: 'HOLDFAST_UPLOAD_DIRECTORY',
+  /** Or a bucket; its credentials are where the SDK looks for them. */
+  bucket: 'HOLDFAST_UPLOAD_BUCKET',
+  folder: 'HOLDFAST_UPLOAD_FOLDER',
+  endpoint: 'HOLDFAST_UPLOAD_ENDPOINT',
+  region: 'HOLDFAST_UPLOAD_REGION',
+  /** `true`: the bucket is named in the path. */
+  pathStyle: 'HOLDFAST_UPLOAD_PATH_STYLE',
   /** The step's folder in the store. */
   to: 'HOLDFAST_UPLOAD_TO',
   /** Key of its snapshot of SHARED_DIR. */
@@ -41,7 +48,7 @@ export async function uploaderOptions(env: Environment): Promise<UploaderOptions
     artifactDir: said(env, 'artifactDir'),
     sharedDir: said(env, 'sharedDir'),
     port,
-    store: storeOf(env),
+    store: await storeOf(env),
     to: said(env, 'to'),
     sharedKey: said(env, 'sharedKey'),
     forms: secrets === undefined ? [] : await formsIn(secrets),
@@ -50,11 +57,16 @@ export async function uploaderOptions(env: Environment): Promise<UploaderOptions
 }
 
 /** @throws Error that names a variable which is missing */
-export function restoreOptions(env: Environment): { folder: string; store: ArtifactStore; sources: readonly string[] } {
-  return { folder: said(env, 'sharedDir'), store: storeOf(env), sources: (env[UPLOADER_ENV.sources] ?? '').split(' ').filter((key) => key !== '') };
+export async function restoreOptions(env: Environment): Promise<{ folder: string; store: ArtifactStore; sources: readonly string[] }> {
+  return { folder: said(env, 'sharedDir'), store: await storeOf(env), sources: (env[UPLOADER_ENV.sources] ?? '').split(' ').filter((key) => key !== '') };
 }
 
-const storeOf = (env: Environment): ArtifactStore => createDirectoryStore(said(env, 'directory'));
+async function storeOf(env: Environment): Promise<ArtifactStore> {
+  if ((env[UPLOADER_ENV.bucket] ?? '') === '') return createDirectoryStore(said(env, 'directory'));
+  const { createBucketStore } = await import('../activities/artifacts/bucketStore.ts');
+  const [folder, endpoint] = [env[UPLOADER_ENV.folder], env[UPLOADER_ENV.endpoint]];
+  return createBucketStore({ bucket: said(env, 'bucket'), region: said(env, 'region'), pathStyle: env[UPLOADER_ENV.pathStyle] === 'true', ...(folder === undefined ? {} : { folder }), ...(endpoint === undefined ? {} : { endpoint }) });
+}
 
 function said(env: Environment, name: keyof typeof UPLOADER_ENV): string {
   const value = env[UPLOADER_ENV[name]];

@@ -47,9 +47,9 @@ export async function createPorts(config: HoldfastConfig, { logger, metrics }: P
   };
 }
 
-function supervised({ supervisorImage: image, storeClaim: claim }: Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>): Partial<Pick<PodDefaults, 'supervisor' | 'store'>> {
+function supervised({ supervisorImage: image, store: place }: Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>): Partial<Pick<PodDefaults, 'supervisor' | 'store'>> {
   if (image === undefined) return {};
-  return { supervisor: { image }, ...(claim === undefined ? {} : { store: { image, claim } }) };
+  return { supervisor: { image }, ...(place === undefined ? {} : { store: { image, place } }) };
 }
 
 /** @throws KubeConfigError when the cluster cannot be found */

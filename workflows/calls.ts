@@ -87,12 +87,12 @@ function common({ summary, withinMs }: CallOptions): { summary: string; schedule
 const QUEUE_CHECK_TRIES = 2;
 
 /** Calls that need only the worker. No local activities: two at once, with updates between, are not the same in every replay. */
-export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitSet' | 'evaluateSchedules' | 'clock'> {
+export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitDefinition' | 'nextScheduled' | 'admitSet' | 'evaluateSchedules' | 'clock'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
 
-/** Calls to Temporal itself. They are tried until they succeed: without Temporal the set does not run either. */
-export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners' | 'findGone'> {
+/** Calls to Temporal itself. They are tried until they succeed: without Temporal who asks does not run either. */
+export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners' | 'findGone' | 'handVersion' | 'findOver'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '2m', heartbeatTimeout: HEARTBEAT_TIMEOUT, retry: RETRY });
 }
 
@@ -106,6 +106,19 @@ export function queueCheckCalls(credential: string, scope: Scope): Pick<Holdfast
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { ...RETRY, maximumAttempts: QUEUE_CHECK_TRIES },
     priority: { priorityKey: PRIORITY.queueCheck, fairnessKey: fairnessKey(scope.name) },
+  });
+}
+
+/** Which files a pull request changes: on the rate-limited queue of the credential. What waits for it is begun without an answer, too. */
+export function changedPathsCalls(credential: string, scope: Scope): Pick<HoldfastActivities, 'changedPaths'> {
+  return proxyActivities<HoldfastActivities>({
+    summary: 'which files does the pull request change?',
+    taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
+    startToCloseTimeout: '1m',
+    scheduleToCloseTimeout: '5m',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: RETRY,
+    priority: { priorityKey: PRIORITY.report, fairnessKey: fairnessKey(scope.name) },
   });
 }
 

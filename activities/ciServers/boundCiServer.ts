@@ -33,6 +33,12 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
         return (await server.queuedJobs?.(scope, labels, signal)) ?? { jobs: [], complete: false };
       },
     }),
+    ...(server.changedPaths && {
+      async changedPaths(scope, pullRequest, signal) {
+        check(scope);
+        return await server.changedPaths?.(scope, pullRequest, signal);
+      },
+    }),
     async register(request, signal) {
       check(request.scope, request.groupId);
       return await server.register(request, signal);

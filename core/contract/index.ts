@@ -4,6 +4,8 @@
  */
 export * from './deregistration.ts';
 export * from './job.ts';
+export * from './jobDefinition.ts';
+export * from './jobDefinitionInput.ts';
 export * from './jobGroup.ts';
 export * from './jobInput.ts';
 export * from './runner.ts';

@@ -76,5 +76,15 @@ export interface StepPodNews {
   pod: string;
 }
 
+/** What a step tells its job when its command is over and what it leaves is stored: the next begins while the pod of this one goes. */
+export interface StepEndNews extends Pick<StepStatus, 'cause' | 'exitCode'> {
+  workflowId: string;
+  outcome: RunnerOutcome;
+  message: string;
+  /** How many pods it has had. */
+  attempt: number;
+}
+
 export const jobStatusQuery = defineQuery<JobStatus>('status');
 export const stepPodSignal = defineSignal<[StepPodNews]>('stepPod');
+export const stepEndedSignal = defineSignal<[StepEndNews]>('stepEnded');

@@ -16,6 +16,16 @@ export interface JobVersion {
   job: JobInput;
   /** Runs it once more, and whatever its age. @default false */
   again?: boolean;
+  /** Of a declared job: whom to tell (`turnEnded`) when nothing runs any more and nothing waits. */
+  turn?: JobTurn;
+}
+
+/** In whose turn a version is run. */
+export interface JobTurn {
+  /** Workflow id of the declared job. */
+  definition: string;
+  /** Counts the versions that it has handed over. */
+  number: number;
 }
 
 /** How a run is, beside its commit at the CI server. `queued`: it waits. */

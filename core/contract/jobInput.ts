@@ -34,12 +34,30 @@ export interface JobInput extends Durations<typeof JOB_TIMEOUTS> {
   credential?: string;
   /** Kubernetes namespace of the steps' pods. Default: the worker's. */
   namespace?: string;
+  /** What has started it, if something of the repository's has: steps find it in variables. A declared job gives it itself. */
+  source?: JobSource;
   /** Before `test`; the first that does not succeed ends this stage, and there is no `test`. */
   pre?: StepInput[];
   /** The first that does not succeed ends this stage. */
   test: StepInput[];
   /** Always run, each of them, whatever became of those before. */
   post?: PostStepInput[];
+}
+
+/** What a run is for. */
+export interface JobSource {
+  /** Steps find it as JOB_EVENT. */
+  event: 'push' | 'pull_request' | 'schedule';
+  /** Steps find it as JOB_COMMIT. */
+  commit?: string;
+  /** In full, such as `refs/heads/main`; steps find it as JOB_REF. */
+  ref?: string;
+  /** The branch that a pull request is to be merged into; steps find it as JOB_BASE. */
+  base?: string;
+  /** Its number; steps find it as JOB_PULL_REQUEST. */
+  pullRequest?: number;
+  /** An outsider's: it gets no Secret, no token of a service account, and no volume that others use. @default false */
+  untrusted?: boolean;
 }
 
 /** One step: a pod that runs one command. */

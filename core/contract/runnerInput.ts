@@ -91,6 +91,8 @@ export interface RunnerInput {
   job?: string;
   /** With `job`: where what it leaves is kept, if the worker has a store. */
   storage?: StepStorage;
+  /** It runs what an outsider has written: its pod refers to no Secret, service account or claim, and to nothing of the node, whatever the worker's pod policy allows. @default false */
+  untrusted?: boolean;
   /** Kubernetes namespace of the pod. Default: the worker's. */
   namespace?: string;
   /** Image of the runner container. Default: the worker's. */

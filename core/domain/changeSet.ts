@@ -11,6 +11,11 @@ export interface ChangeSet {
   readonly pullRequest?: number;
 }
 
+/** Id of the same for the times of a declared job's schedule. */
+export function scheduleGroupId({ job, repository }: Pick<ChangeSet, 'job' | 'repository'>): string {
+  return ['job-group', job, repository.toLowerCase(), 'schedule'].join(':');
+}
+
 /**
  * Id of the workflow through which all its runs go; the commit has no part in it. Neither a job's name nor a branch's can have a colon:
  * https://git-scm.com/docs/git-check-ref-format

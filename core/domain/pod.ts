@@ -31,6 +31,8 @@ export interface PodRequest {
   readonly volumeClaims?: readonly VolumeClaim[];
   /** Of a job's step. @default nothing of it is kept */
   readonly storage?: StorageRequest;
+  /** It runs what an outsider has written: whatever the policy allows, nothing of others' is for it. */
+  readonly untrusted?: true;
   /** How long a job of this runner may take at most, in ms: noted on the pod, for when nobody is left who knows. */
   readonly jobTimeoutCapMs?: number;
 }

@@ -1,5 +1,5 @@
 /** Queries to Temporal's visibility (https://docs.temporal.io/list-filter). */
-import { DEREGISTRATION_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SWEEP_WORKFLOW, type SweepOutcome } from '../contract/index.ts';
+import { DEREGISTRATION_WORKFLOW, JOB_DEFINITION_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SWEEP_WORKFLOW, type SweepOutcome } from '../contract/index.ts';
 import { placeName, type ServedPlace } from './place.ts';
 
 /** A string literal of a list filter. */
@@ -35,6 +35,11 @@ function isThere(served: ServedPlace): string {
 /** The running sets of one task queue. */
 export function runningSets(taskQueue: string): string {
   return `WorkflowType = ${quoted(RUNNER_SET_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoted(taskQueue)}`;
+}
+
+/** The declared jobs of one task queue that have not ended. */
+export function runningJobDefinitions(taskQueue: string): string {
+  return `WorkflowType = ${quoted(JOB_DEFINITION_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoted(taskQueue)}`;
 }
 
 /** The runners of one task queue that have, or had, one of these names at the CI server. */

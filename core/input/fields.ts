@@ -41,10 +41,13 @@ export const words = z.array(z.string()).min(1).refine(([first]) => first !== ''
 /** Environment variables. */
 export const envFields = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of an environment variable'), z.string());
 
+/** `owner/repo`. @param missing - what is said where there is none */
+export const repositoryName = (missing?: string) => z.string(missing).regex(/^(?!\.+\/)[A-Za-z0-9_.-]{1,100}\/(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, 'must be "owner/repo"');
+
 /** Exactly one of these three; see {@link scopeErrors}. */
 export const scopeFields = {
   organization: word('an organization').exactOptional(),
-  repository: z.string().regex(/^(?!\.+\/)[A-Za-z0-9_.-]{1,100}\/(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, 'must be "owner/repo"').exactOptional(),
+  repository: repositoryName().exactOptional(),
   enterprise: word('an enterprise').exactOptional(),
 };
 

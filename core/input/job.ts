@@ -1,10 +1,11 @@
 /** The `job` workflow's input: from what people write (JobInput) to what the workflow works with ({@link JobSpec}). Each step becomes the input of a runner. */
 import { z } from 'zod';
-import { JOB_STAGES, JOB_TIMEOUTS, STEP_TIMEOUTS, stepWorkflowId, type JobInput, type JobStage, type PostStepInput, type RunnerInput, type StepInput, type StepResources, type StepStorage } from '../contract/index.ts';
+import { JOB_STAGES, JOB_TIMEOUTS, STEP_TIMEOUTS, stepWorkflowId, type JobInput, type JobSource, type JobStage, type PostStepInput, type RunnerInput, type StepInput, type StepResources, type StepStorage } from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import { stepPath } from '../domain/artifactLayout.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { formatDuration, milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
+import { OUTSIDERS_VOLUMES, volumeKinds } from '../domain/outsiders.ts';
 import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import { credentialName, dnsLabel, durationFields, envFields, readInput, scopeFields, toScope, words, type FieldsOf, type InputError, type Parsed } from './fields.ts';
 import { parseRunnerInput } from './runner.ts';
@@ -46,7 +47,7 @@ export const MAX_STEPS = 100;
 /** Temporal takes 2 MiB at once, and what is encrypted is larger. */
 const MAX_BYTES = 1_048_576;
 /** Variables that a job gives its steps, now or later; a step may not set them. */
-const RESERVED_ENV: ReadonlySet<string> = new Set(['JOB_NAME', 'BUILD_ID', 'JOB_SPEC', 'JOB_STOP_REASON', 'SHARED_DIR', 'ARTIFACT_DIR']);
+export const JOB_ENV: ReadonlySet<string> = new Set(['JOB_NAME', 'BUILD_ID', 'JOB_EVENT', 'JOB_COMMIT', 'JOB_REF', 'JOB_BASE', 'JOB_PULL_REQUEST', 'JOB_SPEC', 'JOB_STOP_REASON', 'SHARED_DIR', 'ARTIFACT_DIR']);
 
 // YAML has `cpu: 2` as a number.
 const quantities = z.record(z.string().min(1), z.union([z.string().min(1), z.number().positive()], 'must be a quantity, such as 2, "500m" or "4Gi"')).exactOptional();
@@ -68,6 +69,9 @@ const stepFields = {
 const postOnly = { bestEffort: z.boolean().exactOptional(), optionalOnSuccess: z.boolean().exactOptional() };
 const step = z.strictObject({ ...stepFields, bestEffort: z.undefined('is for steps of post only; remove it').exactOptional(), optionalOnSuccess: z.undefined('is for steps of post only; remove it').exactOptional() });
 
+/** https://git-scm.com/docs/git-check-ref-format */
+const gitRef = z.string().regex(/^[^\s\p{Cc}~^:?*[\\]{1,255}$/u, 'must be a name as Git has them: without white space and the characters ~ ^ : ? * [ and \\');
+
 /** Field by field. Unknown fields are errors. */
 export const jobSchema = z.strictObject({
   ...durationFields(JOB_TIMEOUTS),
@@ -76,6 +80,16 @@ export const jobSchema = z.strictObject({
   report: z.boolean('must be true or false').exactOptional(),
   credential: credentialName.exactOptional(),
   namespace: dnsLabel('a Kubernetes namespace').exactOptional(),
+  source: z
+    .strictObject({
+      event: z.enum(['push', 'pull_request', 'schedule'], 'must be "push", "pull_request" or "schedule"'),
+      commit: z.string().regex(/^[0-9A-Za-z]{1,64}$/, "must be a commit's id: at most 64 letters and digits").exactOptional(),
+      ref: gitRef.exactOptional(),
+      base: gitRef.exactOptional(),
+      pullRequest: z.number().int().positive().exactOptional(),
+      untrusted: z.boolean('must be true or false').exactOptional(),
+    } satisfies FieldsOf<JobSource>)
+    .exactOptional(),
   pre: z.array(step).exactOptional(),
   test: z.array(step, 'is missing: the list of steps that are the job').min(1, 'must have at least one step'),
   post: z.array(z.strictObject({ ...stepFields, ...postOnly } satisfies FieldsOf<PostStepInput>)).exactOptional(),
@@ -83,7 +97,7 @@ export const jobSchema = z.strictObject({
 
 /** Every error is reported at once. @param raw - the workflow's only argument */
 export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<JobSpec> {
-  const tooLarge = sizeError(raw);
+  const tooLarge = inputSizeError(raw);
   if (tooLarge !== undefined) return { ok: false, errors: [{ field: 'input', message: tooLarge }] };
   const parsed = readInput(jobSchema, raw);
   if (!parsed.ok) return parsed;
@@ -105,7 +119,7 @@ export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<Job
   placed.forEach(({ each, stage, index, spec }, position) => {
     const field = `${stage}.${index}`;
     if (placed.slice(0, position).some((other) => other.each.name === each.name)) errors.push({ field: `${field}.name`, message: `is used twice: "${each.name}"` });
-    errors.push(...stepErrors(each).map((error) => ({ ...error, field: `${field}.${error.field}` })));
+    errors.push(...[...stepErrors(each), ...outsidersErrors(input, each)].map((error) => ({ ...error, field: `${field}.${error.field}` })));
     const runner = parseRunnerInput(spec.runner, { workflowId: spec.workflowId, policy });
     if (!runner.ok) errors.push(...runner.errors.map((error) => ({ ...error, field: `${field}.${stepField(error.field)}` })));
     // Of the default nobody has to be warned in each job.
@@ -116,7 +130,7 @@ export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<Job
 }
 
 /** What is written as JSON again and again is to have room, and an end. */
-function sizeError(raw: unknown): string | undefined {
+export function inputSizeError(raw: unknown): string | undefined {
   let text: string;
   try {
     text = JSON.stringify(raw) ?? '';
@@ -132,12 +146,21 @@ function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): I
   const errors: InputError[] = [];
   if (commands === undefined && command === undefined) errors.push({ field: 'commands', message: 'is missing: give a script (commands), or a program and its arguments (command)' });
   if (commands !== undefined && command !== undefined) errors.push({ field: 'commands, command', message: 'exclude each other: give a script (commands), or a program and its arguments (command)' });
-  for (const name of Object.keys(env)) if (RESERVED_ENV.has(name)) errors.push({ field: `env.${name}`, message: 'is set by the job; remove it' });
-  volumes.forEach(({ name, mountPath: _path, readOnly: _readOnly, ...source }, index) => {
-    const sources = Object.keys(source);
-    if (sources.length !== 1) errors.push({ field: `volumes.${index}`, message: `"${name}" must have exactly one source, such as secret, configMap, emptyDir or persistentVolumeClaim; it has ${sources.length === 0 ? 'none' : sources.join(', ')}` });
+  for (const name of Object.keys(env)) if (JOB_ENV.has(name)) errors.push({ field: `env.${name}`, message: 'is set by the job; remove it' });
+  volumes.forEach((volume, index) => {
+    const sources = volumeKinds(volume);
+    if (sources.length !== 1) errors.push({ field: `volumes.${index}`, message: `"${volume.name}" must have exactly one source, such as secret, configMap, emptyDir or persistentVolumeClaim; it has ${sources.length === 0 ? 'none' : sources.join(', ')}` });
   });
   return errors;
+}
+
+/** Whoever hands in the run of an outsider's change leaves these out; that it was so is not taken on trust. */
+function outsidersErrors({ source }: JobInput, { volumes = [] }: StepInput): InputError[] {
+  if (source?.untrusted !== true) return [];
+  return volumes.flatMap((volume, index) => {
+    const kind = volumeKinds(volume).find((each) => !OUTSIDERS_VOLUMES.includes(each));
+    return kind === undefined ? [] : [{ field: `volumes.${index}`, message: `"${volume.name}" is a ${kind}, which is not for the run of an outsider's change: it may have ${OUTSIDERS_VOLUMES.join(', ')}` }];
+  });
 }
 
 /** Fields of a runner's input under which a step's is checked, and how a step calls them. */
@@ -151,13 +174,20 @@ function stepSpec(job: JobInput, input: PostStepInput, stage: JobStage, workflow
     ciServer: 'none',
     job: admission.workflowId,
     command,
-    env: { ...input.env, JOB_NAME: job.name, BUILD_ID: admission.runId ?? '' },
+    env: { ...input.env, JOB_NAME: job.name, BUILD_ID: admission.runId ?? '', ...sourceEnv(job.source) },
     timeouts: { ...comeUp, jobTimeout: timeout },
     stop: { gracePeriod, ...input.stop },
+    ...(job.source?.untrusted === true ? { untrusted: true } : {}),
     ...defined({ image, onEviction, namespace: job.namespace, pod: podOf(input) }),
   };
   const path = stepPath({ ...defined({ repository: job.repository }), job: job.name, buildId: admission.runId ?? '-' }, stage, name);
   return { stage, name, workflowId, bestEffort, optionalOnSuccess, storage: { path, timeout: uploadTimeout }, runner };
+}
+
+function sourceEnv(source: JobSource | undefined): Record<string, string> {
+  if (source === undefined) return {};
+  const { event, commit, ref, base, pullRequest } = source;
+  return defined({ JOB_EVENT: event, JOB_COMMIT: commit, JOB_REF: ref, JOB_BASE: base, JOB_PULL_REQUEST: pullRequest === undefined ? undefined : String(pullRequest) });
 }
 
 function podOf({ resources, volumes = [] }: StepInput): RunnerInput['pod'] {

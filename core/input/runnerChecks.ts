@@ -1,6 +1,7 @@
 /** What the fields of a runner's input mean together: combinations that cannot work, and those that will disappoint. Pure. */
 import { RUNNER_TIMEOUTS, type RunnerInput } from '../contract/index.ts';
 import { defined } from '../defined.ts';
+import { storageFault } from '../domain/artifactLayout.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
 import { STATE_CLAIM } from '../domain/pod.ts';
 import { parseStopSignals } from '../domain/stopSignals.ts';
@@ -23,7 +24,7 @@ export interface RunnerLimits {
 export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutMs }: RunnerLimits): InputError[] {
   return [
     ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...jobErrors(input)]),
-    ...(input.storage !== undefined && input.job === undefined ? [{ field: 'storage', message: 'is for the steps of a job; remove it' }] : []),
+    ...storageErrors(input),
     ...timeoutErrors(input, jobTimeoutCap),
     ...stopErrors(input),
     ...gracePeriodErrors(input),
@@ -45,6 +46,13 @@ function plainCommandErrors(input: RunnerInput): InputError[] {
 
 function jobErrors({ job }: RunnerInput): InputError[] {
   return job === undefined ? [] : [{ field: 'job', message: 'is for the steps of a job (ciServer "none"); remove it' }];
+}
+
+function storageErrors({ storage, job }: RunnerInput): InputError[] {
+  if (storage === undefined) return [];
+  if (job === undefined) return [{ field: 'storage', message: 'is for the steps of a job; remove it' }];
+  const fault = storageFault(storage);
+  return fault === undefined ? [] : [{ field: 'storage', message: fault }];
 }
 
 function timeoutErrors({ timeouts }: RunnerInput, cap: string): InputError[] {

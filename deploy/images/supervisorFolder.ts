@@ -60,7 +60,8 @@ export async function bundleUploader(file: string): Promise<void> {
 async function bundle(room: 'supervisor' | 'uploader', file: string): Promise<void> {
   const { build } = await import('esbuild'); // only where it is built: it is no dependency of the product
   const entry = join(PROJECT, room, 'main.ts');
-  await build({ entryPoints: [entry], bundle: true, platform: 'node', target: 'node22', format: 'esm', outfile: file, logLevel: 'warning' });
+  // Modules where a package has them: in CommonJS within a module nothing of Node's own can be required.
+  await build({ entryPoints: [entry], bundle: true, platform: 'node', target: 'node22', format: 'esm', mainFields: ['module', 'main'], outfile: file, logLevel: 'warning' });
 }
 
 function isLoader(library: string): boolean {

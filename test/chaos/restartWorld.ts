@@ -1,5 +1,6 @@
 import { down, kill, start, type LabState } from '../../tools/lab/lab.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
+import { ClusterJob } from '../support/clusterJob.ts';
 import type { ClusterRun } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { startGates, type Gates } from './gates.ts';
@@ -65,6 +66,15 @@ export class RestartWorld {
       await this.world.simulator.waitForJob(job.id, 'completed');
     };
     return { job, finish };
+  }
+
+  /** A job of several steps that is at its first step of `post`, which ends when it is told to. */
+  async jobInPost(name: string): Promise<{ job: ClusterJob; pod: string; finish: () => void }> {
+    const step = (called: string, commands: string) => ({ name: called, image: 'holdfast.test/busybox:1', commands });
+    const job = await ClusterJob.start(this.world, name, { test: [step('unit', 'exit 3')], post: [step('gather', this.#gates.job(name)), step('clean', 'true')] });
+    // Its log is not read: a stream of it ends with the API server.
+    const pod = await job.started('gather');
+    return { job, pod, finish: () => this.#gates.open(name) };
   }
 
   /** Goes through both restarts with all other lives, doing this at each moment. */

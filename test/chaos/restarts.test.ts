@@ -5,6 +5,7 @@ import { up } from '../../tools/lab/lab.ts';
 import { cancelSignal, type RunnerResult } from '../../core/contract/index.ts';
 import type { ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoLives.ts';
+import { states } from '../support/jobRun.ts';
 import { describeIf } from '../support/lab.ts';
 import { restartsLabFolder } from '../support/labFolder.ts';
 import { together, type Scenario } from '../support/together.ts';
@@ -160,6 +161,27 @@ const lives: Record<string, Life> = {
     for (const job of jobs) run.expectUnharmed(job);
   },
 
+  'a job of several steps in its post, a step of which ends while Temporal is down: the rest once, in order': async (world) => {
+    const { job, pod, finish } = await world.jobInPost('post-1');
+    await world.goThrough({
+      whileTemporalIsDown: async () => {
+        finish();
+        await world.world.namespace.waitForPod(pod, ({ status }) => status?.phase === 'Succeeded');
+      },
+      between: async () => {
+        expect(states(await job.result())).toEqual(['unit failed', 'gather succeeded', 'clean succeeded']);
+        expect(job.pods()).toEqual(['test-1', 'post-1', 'post-2']);
+      },
+    });
+  },
+  'a job of several steps in its post, a step of which outlasts both': async (world) => {
+    const { job, finish } = await world.jobInPost('post-2');
+    await world.goThrough({});
+    finish();
+    expect(states(await job.result())).toEqual(['unit failed', 'gather succeeded', 'clean succeeded']);
+    expect(job.pods()).toEqual(['test-1', 'post-1', 'post-2']);
+  },
+
   'started just before Temporal dies': async (world) => {
     let started: ClusterRun | undefined;
     await world.goThrough({ beforeTemporalDies: async () => void (started = await world.world.start('started-1')) });
@@ -187,7 +209,7 @@ const lives: Record<string, Life> = {
   },
 };
 
-await describeIf('Temporal and the API server restarted in the middle of 20 lives', async () => await up({ stateDir: restartsLabFolder(), nodes: 'kubelet' }), { temporal: true, nodes: 'kubelet' }, (lab) => {
+await describeIf('Temporal and the API server restarted in the middle of many lives', async () => await up({ stateDir: restartsLabFolder(), nodes: 'kubelet' }), { temporal: true, nodes: 'kubelet' }, (lab) => {
   const afterwards = Object.fromEntries(Object.entries(cleanEnd).map(([name, end]): [string, Life] => [name, async ({ world }) => await end(world)]));
   together(async () => await RestartWorld.open(lab, Object.keys(lives).length), partaking(lives), { afterwards, timeoutMs: 240_000 });
 });

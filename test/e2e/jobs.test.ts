@@ -42,15 +42,26 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
     expect(job.pods()).toEqual(['test-1', 'post-1', 'post-2']);
   },
 
-  'the grace ends during post: the step is stopped, and told that its time is over; the rest is not run': async (world) => {
-    const job = await ClusterJob.start(world, 'grace', { gracePeriod: '5s', test: [step('unit', 'true')], post: [step('gather', `${WHY} ${TICK}`), step('clean', 'true')] });
+  'its timeout during test, and its grace during post, which a second cancel does not cut: the step of post is told that its time is over; the rest is not run': async (world) => {
+    const job = await ClusterJob.start(world, 'grace', { timeout: '20s', gracePeriod: '25s', test: [step('unit', `${WHY} ${TICK}`)], post: [step('gather', `${WHY} ${TICK}`), step('clean', 'true')] });
+    const unit = await job.up('unit');
     const gather = await job.up('gather');
-    await job.handle.signal('cancel', 'enough');
+    await job.handle.signal('cancel', 'hurry up');
     const result = await job.result();
-    await gather.complete();
+    await Promise.all([unit.complete(), gather.complete()]);
+    expect(unit.text).toContain('told: timeout');
     expect(gather.text).toContain('told: timeout');
-    expect(states(result)).toEqual(['unit succeeded', 'gather aborted run_timeout', 'clean not run']);
-    expect(lines(result).slice(-2)).toEqual(['Process did not exit before 5s grace period', `cleanup: Deleting pod ${result.steps[1]?.pod}`]);
+    expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
+    expect(states(result)).toEqual(['unit aborted run_timeout', 'gather aborted run_timeout', 'clean not run']);
+    expect(lines(result)).toEqual([
+      'Running step unit.',
+      'Process did not finish before 20s timeout',
+      ...INTERRUPTED,
+      `cleanup: Deleting pod ${result.steps[0]?.pod}`,
+      'Running step gather.',
+      'Process did not exit before 25s grace period',
+      `cleanup: Deleting pod ${result.steps[1]?.pod}`,
+    ]);
   },
 
   'a step that ignores SIGTERM is killed at the end of its grace; post runs': async (world) => {

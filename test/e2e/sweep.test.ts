@@ -1,11 +1,13 @@
 /** The sweep on a real kubelet: what it ends, and what it does not touch. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
-import { FORCED_TO_FAIL, SWEEP_WORKFLOW, sweepWorkflowId, type SweepReport } from '../../core/contract/index.ts';
+import { FORCED_TO_FAIL, STEP_WITHOUT_JOB, SWEEP_WORKFLOW, sweepWorkflowId, type SweepReport } from '../../core/contract/index.ts';
 import { runCli } from '../support/cli.ts';
+import { ClusterJob } from '../support/clusterJob.ts';
 import { countingJob } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
+import { TICK } from '../support/stoppedChildren.ts';
 import { AT_ONCE, sweepAtOnce } from '../support/sweepCli.ts';
 import { until } from '../support/until.ts';
 
@@ -49,6 +51,21 @@ await describeWithLab('the sweep, and pods that run jobs', { temporal: true, nod
       expect(stdout).toContain('by hand');
       expect(stdout).not.toContain('Busy');
     }
+  }, 240_000);
+
+  test('a step whose job was terminated: it is stopped within its grace, and says why', async () => {
+    const script = `trap 'sleep 1; echo "cleaned up"; exit 1' TERM; echo up; ${TICK}`;
+    const job = await ClusterJob.start(world, 'broken-off', { test: [{ name: 'unit', image: 'holdfast.test/busybox:1', commands: script }], post: [{ name: 'clean', image: 'holdfast.test/busybox:1', commands: 'true' }] });
+    const log = await job.up('unit');
+    await job.handle.terminate('by hand');
+    const life = world.client.workflow.getHandle(`${job.id}-test-1`);
+    const first = await sweep();
+    expect(first.items).toEqual([expect.objectContaining({ kind: 'orphaned step', done: 'marked', workflowId: life.workflowId })]);
+    expect((await sweep(first.marks)).items).toEqual([expect.objectContaining({ kind: 'orphaned step', done: 'repaired' })]);
+    expect(await life.result()).toMatchObject({ outcome: 'aborted', message: expect.stringContaining(STEP_WITHOUT_JOB) });
+    expect((await log.complete()).text).toContain('cleaned up');
+    await until('the pod to be gone', async () => (await world.namespace.core.listNamespacedPod({ namespace: world.namespace.name })).items.length === 0);
+    expect(job.pods()).toEqual(['test-1']);
   }, 240_000);
 
   test('a worker that is told to go in the middle of a job: nothing is cancelled, and no sweep touches anything, with a worker or without', async () => {

@@ -67,6 +67,6 @@ await describeWithLab('examples', { kubernetes: true }, (lab) => {
 
   test('the table has each file, and none that is not there', () => {
     const linked = [...readFileSync(new URL('README.md', EXAMPLES), 'utf8').matchAll(/\]\(((?:sets|jobs|policies)\/[\w-]+\.yaml)\)/g)].map(([, path]) => path);
-    expect(linked.toSorted()).toEqual(['jobs/', 'policies/', 'sets/'].flatMap((folder) => filesIn(folder).map((file) => `${folder}${file}`)).toSorted());
+    expect(new Set(linked)).toEqual(new Set(['jobs/', 'policies/', 'sets/'].flatMap((folder) => filesIn(folder).map((file) => `${folder}${file}`))));
   });
 });

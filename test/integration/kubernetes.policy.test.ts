@@ -6,7 +6,7 @@ import { admissionPolicy } from '../../activities/compute/kubernetes/policy/admi
 import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { OWN_IMAGE, OWN_STORE, POD, podOf, POLICY_CASES, policyOf } from '../support/policyPods.ts';
+import { OWN_IMAGE, OWN_STORE, OWN_STORE_SECRET, POD, podOf, POLICY_CASES, policyOf } from '../support/policyPods.ts';
 import { until } from '../support/until.ts';
 
 /** The same pods before the API server: each policy as a ValidatingAdmissionPolicy over a service account of its own. Nothing is stored. */
@@ -40,7 +40,7 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
     for (const name of ['default', 'deployer']) await until(`the account ${name}`, async () => await core.createNamespacedServiceAccount({ namespace: id, body: { metadata: { name } } }).then(() => true, (error: { code?: number }) => error.code === 409));
     for (const [text, policy] of policies) {
       const account = accountOf(JSON.parse(text) as object);
-      for (const object of admissionPolicy(policy, { images: [OWN_IMAGE], namespace: id, store: OWN_STORE }, { name: `${id}-${account}`, serviceAccount: `${id}/${account}` })) made.push(await objects.create(object as KubernetesObject));
+      for (const object of admissionPolicy(policy, { images: [OWN_IMAGE], namespace: id, store: OWN_STORE, storeSecret: OWN_STORE_SECRET }, { name: `${id}-${account}`, serviceAccount: `${id}/${account}` })) made.push(await objects.create(object as KubernetesObject));
     }
     for (const [text] of policies) await until('the policy to be in force', async () => (await judge(accountOf(JSON.parse(text) as object), podOf({}), 'default')) === 'namespaces');
   }, 120_000);

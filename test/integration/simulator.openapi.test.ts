@@ -154,6 +154,14 @@ test('jobs and runs', async () => {
   expect(cancelled.body).toMatchObject({ status: 'completed', conclusion: 'cancelled', runner_id: null });
 });
 
+test('files of a pull request', async () => {
+  simulator.addPullRequest('acme/widgets', 7, [{ filename: 'src/a b.ts' }, { filename: 'b.ts', previous_filename: 'a.ts' }]);
+  const [template, path] = ['/repos/{owner}/{repo}/pulls/{pull_number}/files', '/repos/acme/widgets/pulls/7/files'];
+  const { body } = await ask('GET', template, path, 200);
+  expect(body).toMatchObject([{ filename: 'src/a b.ts', status: 'modified' }, { filename: 'b.ts', previous_filename: 'a.ts', status: 'renamed' }]);
+  await ask('GET', template, '/repos/acme/widgets/pulls/8/files', 404);
+});
+
 test('commit statuses', async () => {
   const sha = '6dcb09b5b57875f334f61aebed695e2e4193db5e';
   const [template, path] = ['/repos/{owner}/{repo}/statuses/{sha}', `/repos/acme/widgets/statuses/${sha}`];

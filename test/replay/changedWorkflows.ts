@@ -27,7 +27,7 @@ export const CHANGES: readonly Change[] = [
     file: 'runner/display.ts',
     from: 'upsertSearchAttributes([',
     to: 'void ([',
-    breaks: ({ events }) => events.some((event) => event.eventType === 'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES'),
+    breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.eventType === 'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES'),
   },
   {
     what: 'a timer comes first',
@@ -42,6 +42,13 @@ export const CHANGES: readonly Change[] = [
     from: 'return await remove(life, action.onBusy, facts);',
     to: "return { kind: 'answered', answer: 'removed', retried: false, atMs: 1 };",
     breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'removeRegistration'),
+  },
+  {
+    what: 'a deadline of a job has no timer',
+    file: 'job/job.ts',
+    from: 'if (untilMs !== undefined && !run.timers.has(untilMs)) void wake(run, untilMs);',
+    to: '',
+    breaks: ({ workflowType }) => workflowType === 'job',
   },
 ];
 

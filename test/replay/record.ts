@@ -11,26 +11,30 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
+import { DefinitionRun } from '../support/definitionRun.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld } from '../support/holdfastWorld.ts';
 import { temporalWithShortHistories } from '../support/shortHistories.ts';
+import { DEFINITION_SCENARIOS, type DefinitionScenario } from './definitionScenarios.ts';
 import { HISTORIES, versionFolder, type RecordedEvent } from './histories.ts';
 import { historyToJson } from './historyJson.ts';
+import { JOB_SCENARIOS, type JobScenario } from './jobScenarios.ts';
 import { SCENARIOS, prepare, type Scenario, type Stage } from './scenarios.ts';
 
-/** Low enough that a static runner continues as new after some jobs; no other scenario gets that far. */
+/** Low enough that a static runner, and the runs of a job, continue as new after some jobs; no other scenario gets that far. */
 const SUGGEST_CONTINUE_AS_NEW_AT = 150;
+const NAMES = [...Object.keys(SCENARIOS), ...Object.keys(JOB_SCENARIOS), ...Object.keys(DEFINITION_SCENARIOS)];
 const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 async function main(names: readonly string[]): Promise<void> {
-  const unknown = names.filter((name) => SCENARIOS[name] === undefined);
-  if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${Object.keys(SCENARIOS).join(', ')}`);
+  const unknown = names.filter((name) => !NAMES.includes(name));
+  if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${NAMES.join(', ')}`);
   const histories = new Map<string, string>();
   const server = await temporalWithShortHistories(SUGGEST_CONTINUE_AS_NEW_AT);
   try {
-    for (const name of names.length > 0 ? names : Object.keys(SCENARIOS)) {
-      for (const [file, history] of await record(server.address, name, SCENARIOS[name] as Scenario)) {
+    for (const name of names.length > 0 ? names : NAMES) {
+      for (const [file, history] of await recordNamed(server.address, name)) {
         histories.set(file, history);
         process.stdout.write(`${file}: ${(history.length / 1024).toFixed(0)} KiB\n`);
       }
@@ -46,6 +50,14 @@ async function main(names: readonly string[]): Promise<void> {
 }
 
 /** Plays one scenario. @returns the histories of its workflows, by file name */
+async function recordNamed(address: string, name: string): Promise<Map<string, string>> {
+  const [jobs, definition] = [JOB_SCENARIOS[name], DEFINITION_SCENARIOS[name]];
+  if (jobs !== undefined) return await recordJob(address, name, jobs);
+  if (definition !== undefined) return await recordDefinition(address, name, definition);
+  return await record(address, name, SCENARIOS[name] as Scenario);
+}
+
+/** One of a runner. */
 async function record(address: string, name: string, scenario: Scenario): Promise<Map<string, string>> {
   const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
   prepare(name, { compute, ci });
@@ -56,7 +68,7 @@ async function record(address: string, name: string, scenario: Scenario): Promis
     await scenario.play(stage);
     const files = new Map<string, string>();
     if (scenario.ends === 'cancelled') {
-      await assert.rejects(run.result(), (error) => error instanceof WorkflowFailedError && error.cause instanceof CancelledFailure);
+      await assertCancelled(run.result());
     } else {
       const result = await run.result();
       assert.partialDeepStrictEqual(result, scenario.ends, `${name} did not end as told`);
@@ -67,13 +79,53 @@ async function record(address: string, name: string, scenario: Scenario): Promis
         for (const [, history] of await historiesOf(world.client, result.deregistration)) files.set(`${name}.deregistration.json`, history);
       }
     }
-    const runs = await historiesOf(world.client, run.handle.workflowId);
-    assert.equal(runs.length, scenario.runs ?? 1, `${name}: number of runs`);
-    for (const [number, history] of runs) files.set(number === 1 ? `${name}.json` : `${name}.${number}.json`, history);
+    await addRuns(files, world.client, run.handle.workflowId, name, scenario.runs);
     return files;
   } finally {
     await world.close();
   }
+}
+
+/** One of a declared job. */
+async function recordDefinition(address: string, name: string, { play, runs }: DefinitionScenario): Promise<Map<string, string>> {
+  const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
+  const world = await holdfastWorld(address, { compute, ciServers: ci });
+  try {
+    const job = new DefinitionRun({ world }, name);
+    await play({ world, compute, ci, job });
+    const files = new Map<string, string>();
+    await addRuns(files, world.client, job.id, name, runs);
+    return files;
+  } finally {
+    await world.close();
+  }
+}
+
+/** One of a job, or of the runs of one. */
+async function recordJob(address: string, name: string, { play, ends, steps = [], runs }: JobScenario): Promise<Map<string, string>> {
+  const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
+  const world = await holdfastWorld(address, { compute, ciServers: ci });
+  try {
+    const handle = await play({ world, compute, ci }, name);
+    if (ends === 'cancelled') await assertCancelled(handle.result());
+    else assert.partialDeepStrictEqual(await handle.result(), ends, `${name} did not end as told`);
+    const files = new Map<string, string>();
+    await addRuns(files, world.client, handle.workflowId, name, runs);
+    for (const step of steps) await addRuns(files, world.client, `${handle.workflowId}-${step}`, `${name}.${step}`);
+    return files;
+  } finally {
+    await world.close();
+  }
+}
+
+async function assertCancelled(result: Promise<unknown>): Promise<void> {
+  await assert.rejects(result, (error) => error instanceof WorkflowFailedError && error.cause instanceof CancelledFailure);
+}
+
+async function addRuns(files: Map<string, string>, client: Client, workflowId: string, name: string, expected = 1): Promise<void> {
+  const runs = await historiesOf(client, workflowId);
+  assert.equal(runs.length, expected, `${name}: number of runs`);
+  for (const [number, history] of runs) files.set(number === 1 ? `${name}.json` : `${name}.${number}.json`, history);
 }
 
 /** The histories of all runs of a workflow, the first one first, with their numbers. */

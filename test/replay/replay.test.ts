@@ -2,8 +2,10 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { DefaultLogger, Runtime, Worker, type ReplayWorkerOptions } from '@temporalio/worker';
 import { workflowsFor } from '../../worker/workflowBundle.ts';
 import { CHANGES, bundleChanged } from './changedWorkflows.ts';
+import { DEFINITION_SCENARIOS } from './definitionScenarios.ts';
 import { readHistories, versionFolder } from './histories.ts';
 import { historyFromJson } from './historyJson.ts';
+import { JOB_SCENARIOS } from './jobScenarios.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 // The replay of a changed workflow fails loudly, on purpose.
@@ -42,19 +44,24 @@ describe('the histories of every version', () => {
     expect(results.get(file)?.message).toBeUndefined();
   });
 
-  test.each(Object.entries(SCENARIOS))('%s is recorded', (name, { runs = 1, deregistration }) => {
+  test.each<[string, { runs?: number; deregistration?: unknown }]>([...Object.entries(SCENARIOS), ...Object.entries(DEFINITION_SCENARIOS)])('%s is recorded', (name, { runs = 1, deregistration }) => {
     const files = histories.map(({ file }) => file);
     expect(files).toContain(`${versionFolder()}/${name}.json`);
     for (let run = 2; run <= runs; run++) expect(files).toContain(`${versionFolder()}/${name}.${run}.json`);
     if (deregistration !== undefined) expect(files).toContain(`${versionFolder()}/${name}.deregistration.json`);
   });
 
+  test.each(Object.entries(JOB_SCENARIOS))('%s is recorded', (name, { runs = 1, steps = [] }) => {
+    const files = histories.map(({ file }) => file);
+    for (const file of [name, ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`), ...steps.map((step) => `${name}.${step}`)]) expect(files).toContain(`${versionFolder()}/${file}.json`);
+  });
+
   test.each(histories.map((history) => [history.file, history] as const))('%s is complete, and holds no secret', (_file, { text, events, workflowId }) => {
     expect(events.at(-1)?.eventType).toMatch(/^EVENT_TYPE_WORKFLOW_EXECUTION_(COMPLETED|CANCELED|CONTINUED_AS_NEW)$/);
     const words = decoded(text);
     // The payloads are read for sure: this one is in every history's input.
-    expect(words).toMatch(/"organization":"acme"|"ciServer":"none"/);
-    expect(workflowId).toMatch(/^(runner|deregistration)-/);
+    expect(words).toMatch(/"organization":"acme"|"ciServer":"none"|"commands":"echo unit"|"repository":"acme\/web"/i);
+    expect(workflowId).toMatch(/^((runner|deregistration)-|job)/);
     expect(words).not.toMatch(/SECRET-TOKEN|SECRET-JIT/);
     expect(words).not.toMatch(/JITCONFIG|RUNNER_TOKEN/);
   });

@@ -24,18 +24,40 @@ export class ClusterJob {
     return new ClusterJob(world, id, await world.client.workflow.start(JOB_WORKFLOW, { workflowId: id, taskQueue: world.taskQueue, args: [{ name, ...input }] }));
   }
 
-  /** The log of a step, once its command has said that it is up. */
-  async up(name: string): Promise<PodLog> {
+  /** One that somebody has started, or is about to. */
+  static of(world: ClusterWorld, id: string): ClusterJob {
+    return new ClusterJob(world, id, world.client.workflow.getHandle(id));
+  }
+
+  /** The pod of a step, once it has one. @param other - than this one */
+  async pod(name: string, other?: string): Promise<string> {
     let pod: string | undefined;
     let last: JobStatus | undefined;
     const look = async (): Promise<boolean> => {
       last = await this.#world.client.withDeadline(Date.now() + 5_000, async () => await this.handle.query(jobStatusQuery));
       pod = last.steps.find((each) => each.name === name)?.pod;
-      return pod !== undefined;
+      return pod !== undefined && pod !== other;
     };
     await until(`a pod of ${name}`, look, () => JSON.stringify(last), 120_000);
-    await this.#world.namespace.waitForPod(pod ?? '', ({ status }) => status?.containerStatuses?.some((each) => each.name === 'runner' && each.state?.waiting === undefined) === true, 120_000);
-    const log = await PodLog.follow(this.#world.namespace, pod ?? '');
+    return pod ?? '';
+  }
+
+  /** As `kubectl drain` does. */
+  async evict(pod: string): Promise<void> {
+    const { core, name: namespace } = this.#world.namespace;
+    await core.createNamespacedPodEviction({ name: pod, namespace, body: { metadata: { name: pod, namespace } } });
+  }
+
+  /** The pod of a step, once its container has started. */
+  async started(name: string): Promise<string> {
+    const pod = await this.pod(name);
+    await this.#world.namespace.waitForPod(pod, ({ status }) => status?.containerStatuses?.some((each) => each.name === 'runner' && each.state?.waiting === undefined) === true, 120_000);
+    return pod;
+  }
+
+  /** The log of a step, once its command has said that it is up. */
+  async up(name: string): Promise<PodLog> {
+    const log = await PodLog.follow(this.#world.namespace, await this.started(name));
     await log.says('up');
     return log;
   }

@@ -21,6 +21,8 @@ export class FakeCiServer implements CiServer, CiServers {
   readonly reports: CommitReport[] = [];
   /** What a report waits for before it is answered. */
   reportHeld: Promise<void> | undefined;
+  /** The files that pull requests change, by number. */
+  readonly changedFiles = new Map<number, string[]>();
   /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */
   lies = false;
   /** How those look who have the names that are asked for next. */
@@ -74,6 +76,10 @@ export class FakeCiServer implements CiServer, CiServers {
     await this.reportHeld;
     this.reports.push(report);
     return {};
+  }
+
+  async changedPaths(_scope: Scope, pullRequest: number): Promise<string[] | undefined> {
+    return this.changedFiles.get(pullRequest);
   }
 
   // ------------------------------------------------------------------------------------------ what the test does

@@ -2,11 +2,12 @@ import { describe, test } from '@jest/globals';
 import { ComponentUnavailableError, up, type LabOptions, type LabState } from '../../tools/lab/lab.ts';
 import { testLabFolder } from './labFolder.ts';
 
-/** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, or `all`. */
+/** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, `s3`, or `all`. */
 export interface LabNeeds {
   temporal?: boolean;
   kubernetes?: boolean;
   nodes?: 'kubelet' | 'kwok';
+  s3?: boolean;
 }
 
 /**
@@ -18,6 +19,7 @@ export function ensureLab(needs: LabNeeds): Promise<LabState> {
     stateDir: testLabFolder(needs.nodes),
     temporal: needs.temporal ?? false,
     kubernetes: needs.kubernetes ?? needs.nodes !== undefined,
+    s3: needs.s3 ?? false,
     progress: (line) => process.stderr.write(`[lab] ${line}\n`),
   };
   return up(needs.nodes === undefined ? options : { ...options, nodes: needs.nodes });
@@ -63,5 +65,6 @@ function tiersOf(needs: LabNeeds): string[] {
     ...(needs.temporal === true ? ['temporal'] : []),
     ...(needs.kubernetes === true || needs.nodes !== undefined ? ['kubernetes'] : []),
     ...(needs.nodes === undefined ? [] : [needs.nodes]),
+    ...(needs.s3 === true ? ['s3'] : []),
   ];
 }

@@ -8,6 +8,8 @@ export const POD = 'runner-a-0123456789';
 export const OWN_CLAIM = 'runner-a-0123456789-work';
 /** The claim of the worker's store. */
 export const OWN_STORE = 'artifacts';
+/** The Secret with the key of the worker's bucket. */
+export const OWN_STORE_SECRET = 'bucket-key';
 
 export type PodField = keyof PodPolicy;
 
@@ -37,6 +39,7 @@ const volume = (source: object): PolicyCase['spec'] => ({ volumes: [{ name: 'v',
 const token = { projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } };
 const secretEnv = { container: { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }] } };
 const storeAs = (name: string, claimName = OWN_STORE): PolicyCase['spec'] => ({ volumes: [{ name, persistentVolumeClaim: { claimName } }] });
+const keyIn = (name: string, secret = OWN_STORE_SECRET): PolicyCase['spec'] => ({ init: { name, env: [{ name: 'AWS_ACCESS_KEY_ID', valueFrom: { secretKeyRef: { name: secret, key: 'AWS_ACCESS_KEY_ID' } } }] } });
 const claim = volume({ persistentVolumeClaim: { claimName: 'cache-3' } });
 const node = volume({ hostPath: { path: '/var/cache/ci/npm' } });
 
@@ -62,6 +65,10 @@ export const POLICY_CASES: readonly PolicyCase[] = [
   { what: "the worker's store, as Holdfast mounts it", spec: storeAs('holdfast-store'), policy: {}, refusedBy: [] },
   { what: 'the store under another name', spec: storeAs('mine'), policy: {}, refusedBy: ['claims'] },
   { what: 'another claim in its place', spec: storeAs('holdfast-store', 'cache-3'), policy: {}, refusedBy: ['claims'] },
+  { what: "the key of the worker's bucket, as Holdfast gives it", spec: keyIn('holdfast-uploader'), policy: {}, refusedBy: [] },
+  { what: 'the same to what restores', spec: keyIn('holdfast-shared'), policy: {}, refusedBy: [] },
+  { what: 'the key in another container', spec: keyIn('init'), policy: {}, refusedBy: ['secrets'] },
+  { what: 'another Secret in its place', spec: keyIn('holdfast-uploader', 'github'), policy: {}, refusedBy: ['secrets'] },
   { what: 'a claim', spec: claim, policy: {}, refusedBy: ['claims'] },
   { what: 'a claim that may be', spec: claim, policy: { claims: ['cache-*'] }, refusedBy: [] },
   { what: 'a ConfigMap', spec: volume({ configMap: { name: 'c' } }), policy: {}, refusedBy: [] },

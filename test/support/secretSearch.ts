@@ -22,6 +22,11 @@ interface Searched {
 export async function findSecrets(world: Searched, known: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string[]> {
   const secrets = [...known, ...withInnerSecrets(world.recorder.secretValues(SECRET_KEYS))];
   if (secrets.length === known.length) throw new Error('no registration was ever stored: there is nothing to look for');
+  return await findInClear(world, secrets, more);
+}
+
+/** {@link findSecrets}, for what is known to be secret alone. */
+export async function findInClear(world: Searched, secrets: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string[]> {
   const found: string[] = [];
   const search = (place: string, text: string): void => {
     if (secrets.some((secret) => text.includes(secret))) found.push(place);

@@ -24,6 +24,7 @@ describe('the figures of the benchmarks', () => {
     ],
     ['events', ['events', 'perSecond', 'runs', 'longestHistory', 'carriedKiB', 'earlyRssMiB', 'lateRssMiB']],
     ['recovery', ['runners', 'seconds']],
+    ['job', ['steps', 'startOverheadP50Ms', 'startOverheadP95Ms', 'gapP50Ms', 'gapP95Ms', 'floor.gapP50Ms', 'floor.gapP95Ms', 'floor.times']],
     [
       'webhook',
       [

@@ -115,15 +115,15 @@ describe('deploy/webhook.yaml', () => {
     };
   }
   const manifests = parseAllDocuments(read('deploy/webhook.yaml')).map((document) => document.toJS() as Manifest);
-  const [deployment, service, policy] = manifests.map(({ spec }) => spec) as [Manifest['spec'], Manifest['spec'], Manifest['spec']];
+  const [deployment, budget, service, policy] = manifests.map(({ spec }) => spec) as [Manifest['spec'], Manifest['spec'], Manifest['spec'], Manifest['spec']];
   const { spec: pod, metadata } = deployment.template;
   const [container] = pod.containers;
 
-  test('two processes, a Service and a NetworkPolicy, all of one namespace and for the same pods', () => {
-    expect(manifests.map(({ kind }) => kind)).toEqual(['Deployment', 'Service', 'NetworkPolicy']);
+  test('two processes, their budget, a Service and a NetworkPolicy, all of one namespace and for the same pods', () => {
+    expect(manifests.map(({ kind }) => kind)).toEqual(['Deployment', 'PodDisruptionBudget', 'Service', 'NetworkPolicy']);
     expect(new Set(manifests.map(({ metadata: { namespace } }) => namespace))).toEqual(new Set(['holdfast']));
     expect(deployment.replicas).toBe(2);
-    for (const selector of [deployment.selector, { matchLabels: service.selector }, policy.podSelector]) expect(selector).toEqual({ matchLabels: metadata.labels });
+    for (const selector of [deployment.selector, budget.selector, { matchLabels: service.selector }, policy.podSelector]) expect(selector).toEqual({ matchLabels: metadata.labels });
   });
 
   test('has no credential, neither of the cluster nor of a CI server', () => {

@@ -11,11 +11,13 @@ import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import * as contract from '../../core/contract/index.ts';
 import { jobSchema, MAX_STEPS, parseJobInput } from '../../core/input/job.ts';
+import { jobDefinitionSchema, parseJobDefinition } from '../../core/input/jobDefinition.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
 import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
 import { MAX_RUNNERS, parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { ROWS } from '../../workflows/runner/unregisterTable.ts';
+import { MAX_WAITING } from '../../workflows/jobDefinition/turns.ts';
 import { MAX_LIVE_JOBS } from '../../workflows/runnerSet/jobs.ts';
 import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
@@ -82,6 +84,7 @@ describe.each(each)('%s', (path, page) => {
     const ofRunner = { signal: ['cancel', 'ciEvent', 'podState'], update: ['drain', 'extendDeadline'], query: ['status'] };
     const ofSet = { signal: ['demand'], update: ['scale', 'apply', 'setTemplate', 'pause', 'resume', 'hold', 'drain'], query: ['status', 'declaration'] };
     const ofGroup = { signal: ['version'], update: [], query: ['status'] };
+    const ofDefinition = { signal: ['apply', 'pause', 'resume', 'delete', 'change', 'turnEnded'], update: [], query: ['status', 'declaration'] };
     for (const line of page.code) {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
       if (verb === 'start' && line.includes(' --')) {
@@ -89,8 +92,10 @@ describe.each(each)('%s', (path, page) => {
         const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SWEEP_WORKFLOW]: parseSweepInput, [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }) };
         expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({ ok: true });
       }
+      const [, declared] = /--signal-name apply .*--signal-input '([^']*)'/.exec(line) ?? [];
+      if (declared !== undefined) expect(parseJobDefinition(JSON.parse(declared), { checkSchedule: scheduleFault })).toMatchObject({ ok: true });
       const name = (/--signal-name (\w+)/.exec(line) ?? /--(?:name|type) (\w+)/.exec(line))?.[1];
-      const messages: Record<'signal' | 'update' | 'query', readonly string[]> = line.includes('--workflow-id set-') ? ofSet : line.includes('--workflow-id job-group:') ? ofGroup : ofRunner;
+      const messages: Record<'signal' | 'update' | 'query', readonly string[]> = line.includes('--workflow-id set-') ? ofSet : line.includes('--workflow-id job-group:') ? ofGroup : line.includes('--workflow-id job-definition:') ? ofDefinition : ofRunner;
       if (verb === 'signal' || verb === 'update' || verb === 'query') expect(name === undefined || messages[verb].includes(name) ? [] : [line]).toEqual([]);
     }
     const attributes = Object.values(contract.SEARCH_ATTRIBUTES).map((attribute) => attribute.name);
@@ -212,7 +217,9 @@ describe('docs/jobs.md', () => {
 
   test('its job is one', () => {
     const yaml = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => parseAllDocuments(text).map((document) => document.toJS() as unknown));
-    expect(yaml.flat().map((raw) => parseJobInput(raw, { workflowId: 'job-x' }))).toEqual(yaml.flat().map(() => expect.objectContaining({ ok: true })));
+    const parsed = yaml.flat().map((raw) => (Object.hasOwn(raw as object, 'on') ? parseJobDefinition(raw, { checkSchedule: scheduleFault }) : parseJobInput(raw, { workflowId: 'job-x' })));
+    expect(parsed.length).toBeGreaterThan(3);
+    expect(parsed).toEqual(parsed.map(() => expect.objectContaining({ ok: true })));
   });
 
   test.each([
@@ -224,7 +231,14 @@ describe('docs/jobs.md', () => {
     expect(documented).toEqual(expect.arrayContaining(Object.entries(defaults)));
   });
 
+  test('gives every field of a declared job', () => {
+    const documented = new Set(fields(part('## Declared jobs', '### What starts it')).map(([name]) => name.split('.')[0] ?? ''));
+    const more = Object.keys(jobDefinitionSchema.shape).filter((field) => !Object.hasOwn(jobSchema.shape, field));
+    expect([...documented].toSorted()).toEqual(['repository', ...more].toSorted());
+  });
+
   test('gives the limits of the code', () => {
+    for (const limit of [`${MAX_WAITING.toLocaleString('en')} wait`]) expect(page.text).toContain(limit);
     expect(page.text).toContain(`at most ${MAX_STEPS} steps`);
   });
 });

@@ -6,7 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 
-const MANIFESTS = ['namespaces.yaml', 'rbac.yaml', 'rbac-nodes.yaml', 'rbac-viewer.yaml', 'sweep.yaml'];
+const MANIFESTS = ['namespaces.yaml', 'rbac.yaml', 'rbac-nodes.yaml', 'rbac-viewer.yaml', 'worker.yaml', 'webhook.yaml', 'sweep.yaml'];
 
 const text = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
 const documents = (path: string): { kind: string; metadata: { name: string; namespace?: string } }[] => parseAllDocuments(text(path)).map((document) => document.toJS() as never);
@@ -115,7 +115,7 @@ describe('the rights of', () => {
   const settingsOf = (yaml: string): string[] => [...yaml.matchAll(/\{ name: HOLDFAST_KUBERNETES_NAMESPACE, value: (\S+) \}/g)].map(([, value]) => value ?? '');
 
   test.each([
-    ['the worker', 'rbac.yaml', '../docs/operations.md'],
+    ['the worker', 'rbac.yaml', 'worker.yaml'],
     ['the sweep', 'sweep.yaml', 'sweep.yaml'],
   ])('%s are where its settings say that runners are, and its account is where it runs', (_who, manifest, run) => {
     const all = documents(manifest) as { kind: string; metadata: { name: string; namespace?: string }; subjects?: { name: string; namespace: string }[] }[];

@@ -71,8 +71,8 @@ describe('the package', () => {
     const code = files.filter((path) => path.startsWith('dist/')).toSorted();
     expect(code).toEqual(['dist/activities/a.js', 'dist/core/a.js', 'dist/sbom.cdx.json', 'dist/supervisor/supervisor.mjs', 'dist/worker/a.js', 'dist/workflows/a.js']);
     const others = files.filter((path) => !path.startsWith('dist/'));
-    expect(others.filter((path) => !/^(CHANGELOG\.md|LICENSE|README\.md|package\.json|docs\/.+|deploy\/.+\.(yaml|sh|Dockerfile))$/.test(path))).toEqual([]);
-    expect(others).toEqual(expect.arrayContaining(['LICENSE', 'deploy/rbac.yaml', 'docs/licenses.md']));
+    expect(others.filter((path) => !/^(CHANGELOG\.md|LICENSE|README\.md|package\.json|docs\/.+|deploy\/.+\.(yaml|sh|Dockerfile)|deploy\/(chart\/files\/)?grafana\/[^/]+\.json|deploy\/chart\/(\.helmignore|values\.schema\.json|templates\/[^/]+\.(tpl|txt)))$/.test(path))).toEqual([]);
+    expect(others).toEqual(expect.arrayContaining(['LICENSE', 'deploy/rbac.yaml', 'deploy/chart/Chart.yaml', 'docs/licenses.md']));
   });
 
   test('whatever it exports or runs is in it', () => {

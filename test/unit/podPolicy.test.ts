@@ -5,9 +5,9 @@ import { podPolicySchema, RESTRICTED } from '../../activities/compute/kubernetes
 import { POD_RULES } from '../../activities/compute/kubernetes/policy/podRules.ts';
 import { judgedPod, ownImages, policyFaults } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
 import { quantityOf } from '../../activities/compute/kubernetes/policy/quantity.ts';
-import { OWN_CLAIM, OWN_IMAGE, OWN_STORE, POD, podOf, POLICY_CASES, policyOf } from '../support/policyPods.ts';
+import { OWN_CLAIM, OWN_IMAGE, OWN_STORE, OWN_STORE_SECRET, POD, podOf, POLICY_CASES, policyOf } from '../support/policyPods.ts';
 
-const own = { images: [OWN_IMAGE], namespace: 'ci', store: OWN_STORE };
+const own = { images: [OWN_IMAGE], namespace: 'ci', store: OWN_STORE, storeSecret: OWN_STORE_SECRET };
 
 describe('what a pod may be', () => {
   test.each(POLICY_CASES.map((each) => [each.what, each] as const))('%s', (_what, each) => {

@@ -4,6 +4,7 @@ import { MAX_STEPS } from '../../core/input/job.ts';
 import { JobRun, THREE, commandEnds, lines, playsByItself, states, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { expectNothingLeft, memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
+import { until } from '../support/until.ts';
 
 await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
   let all: MemoryWorld;
@@ -27,6 +28,34 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expect(all.compute.created.map(({ storage }) => storage?.sharedFrom)).toEqual([0, 1, 2, 3, 4].map((before) => left.slice(0, before).toReversed()));
     expect(result.steps.map(({ folder }) => folder)).toEqual(['pre-prepare', 'test-unit', 'test-e2e', 'post-gather', 'post-clean'].map((name) => `artifacts/jobs/web/${runId}/${name}/1/`));
     expectNothingLeft(all);
+  });
+
+  test('the next step begins while the pod of the one before it still goes; the job ends when all are gone', async () => {
+    all.compute.onDelete = 'linger';
+    all.compute.slowToGo = true;
+    const goes: string[] = [];
+    const vanish = all.compute.vanish.bind(all.compute);
+    all.compute.vanish = (pod) => void goes.push(pod);
+    const run = await JobRun.start(all, { test: [step('unit')], post: [step('clean')] });
+    await run.ends('test-1');
+    await run.ends('post-1');
+    const { steps } = await run.reaches('its last pod to be waited for', ({ waitsFor }) => waitsFor?.startsWith('the pod of test unit') === true);
+    expect(steps.map(({ outcome }) => outcome)).toEqual(['succeeded', 'succeeded']);
+    await until('both to be asked to go', () => goes.length === 2);
+    for (const pod of goes) vanish(pod);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+    expect(run.made).toEqual(['test-1', 'post-1']);
+    expectNothingLeft(all);
+  });
+
+  test('by force, when only pods are left that do not go: they are killed', async () => {
+    all.compute.slowToGo = true;
+    all.compute.vanish = () => undefined;
+    const run = await JobRun.start(all, {});
+    await run.ends('test-1');
+    await run.reaches('its pod to be waited for', ({ waitsFor }) => waitsFor?.startsWith('the pod of') === true);
+    await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
+    await until('it to be killed', () => all.compute.deletions.some(({ gracePeriodSeconds }) => gracePeriodSeconds === 1));
   });
 
   test.each<[what: string, end: [code: number, reason?: 'timeout'], outcome: object]>([

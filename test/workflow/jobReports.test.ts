@@ -89,7 +89,7 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
     expect(simulator.checkRuns('acme/web', sha('c'))[0]?.summary).toMatch(/^```text\nAborted\. .*wrong \*branch\*/);
   });
 
-  test('a newer version: of the older one nothing is told any more, whatever becomes of it; the newer one waits, runs, and stays', async () => {
+  test('a newer version: the older one is told to be superseded at once, and nothing else of it, whatever becomes of it; the newer one waits, runs, and stays', async () => {
     compute.onDelete = 'linger';
     await come('a');
     const older = await run(1).runs('test-1');
@@ -97,14 +97,52 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
     await come('b');
     await told(2, 'queued');
     expect(statuses('b')).toEqual(['pending: Queued.']);
+    expect(statuses('a')).toEqual(['pending: Running.', `error: Superseded by ${sha('b')}.`]);
     commandEnds(compute, older, 143, { reason: 'superseded' });
     compute.vanish(older);
     expect(await run(1).result()).toMatchObject({ outcome: 'aborted', cause: 'superseded' });
     await run(2).ends('test-1');
     await told(2, 'succeeded');
-    expect(statuses('a')).toEqual(['pending: Running.']);
+    expect(statuses('a')).toEqual(['pending: Running.', `error: Superseded by ${sha('b')}.`]);
     expect(statuses('b')).toEqual(['pending: Queued.', 'pending: Running.', 'success: Succeeded.']);
-    expect([checks('a'), checks('b')]).toEqual([['1 in_progress'], ['2 success']]);
+    expect([checks('a'), checks('b')]).toEqual([['1 cancelled'], ['2 success']]);
+  });
+
+  test('one that was never begun, because another came while it waited: superseded, too; not one that was over, nor the commit that is the newest again', async () => {
+    compute.onDelete = 'linger';
+    await come('a');
+    const older = await run(1).runs('test-1');
+    await told(1, 'running');
+    await come('b');
+    await told(2, 'queued');
+    await come('a', {}, { at: '2026-11-22T11:00:00Z' });
+    await told(3, 'queued');
+    expect(statuses('b')).toEqual(['pending: Queued.', `error: Superseded by ${sha('a')}.`]);
+    commandEnds(compute, older, 143, { reason: 'superseded' });
+    compute.vanish(older);
+    await run(3).ends('test-1');
+    await told(3, 'succeeded');
+    await come('c', {}, { at: '2026-11-22T12:00:00Z' });
+    await run(4).ends('test-1');
+    await told(4, 'succeeded');
+    expect(statuses('a').slice(2)).toEqual(['pending: Queued.', 'pending: Running.', 'success: Succeeded.']);
+    expect(run(2).made).toEqual([]);
+  });
+
+  test('the CI server is away when a run ends and a newer version comes: what the older one came to is told all the same, after the newer one', async () => {
+    await come('a');
+    const pod = await run(1).runs('test-1');
+    await told(1, 'running');
+    simulator.addFault({ kind: 'status', status: 502 });
+    commandEnds(compute, pod);
+    await reaches('the end of a is to be told', ({ report }) => report?.pending?.state === 'succeeded');
+    await come('b');
+    await run(2).runs('test-1');
+    await reaches('b is to be told', ({ report }) => report?.pending?.generation === 2 && report.pending.state === 'running');
+    simulator.clearFaults();
+    await told(2, 'running');
+    expect(statuses('a')).toEqual(['pending: Running.', 'success: Succeeded.']);
+    expect(statuses('b')).toEqual(['pending: Running.']);
   });
 
   test('the same commit again, while a report on the first run is still under way: that is heard first, then the newer run\'s', async () => {

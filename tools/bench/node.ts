@@ -1,5 +1,6 @@
 /** A real node for pods: this machine. */
-import { down, status, up } from '../lab/lab.ts';
+import { down, status, up, type LabState } from '../lab/lab.ts';
+import { defined } from '../../core/defined.ts';
 import { interruption } from './interruption.ts';
 import type { WorldOptions } from './world.ts';
 
@@ -8,10 +9,12 @@ export interface Node {
   readonly stateDir: string;
   /** Path of the kubeconfig. */
   readonly kubeconfig: string;
+  /** Where Temporal is, if it was asked for. */
+  readonly temporal?: LabState['temporal'];
 }
 
-/** Brings up Kubernetes with a kubelet, runs, and takes everything down again, whatever comes. What was up before stays up. */
-export async function inNode<T>({ stateDir: base, keep, progress }: WorldOptions, run: (node: Node) => Promise<T>): Promise<T> {
+/** Brings up Kubernetes with a kubelet, and Temporal where it is asked for, runs, and takes everything down again, whatever comes. What was up before stays up. */
+export async function inNode<T>({ stateDir: base, keep, progress }: WorldOptions, run: (node: Node) => Promise<T>, { temporal = false } = {}): Promise<T> {
   const stateDir = `${base}-kubelet`; // the other has fake nodes, and a lab has one kind
   const wasUp = Object.values((await status({ stateDir })).components).some(({ state }) => state !== 'down');
   try {
@@ -22,9 +25,9 @@ export async function inNode<T>({ stateDir: base, keep, progress }: WorldOptions
   }
 
   async function bringUpAndRun(): Promise<T> {
-    progress(`bringing up Kubernetes with a kubelet in ${stateDir}`);
-    const lab = await up({ stateDir, temporal: false, kubernetes: true, nodes: 'kubelet', progress });
+    progress(`bringing up ${temporal ? 'Temporal and ' : ''}Kubernetes with a kubelet in ${stateDir}`);
+    const lab = await up({ stateDir, temporal, kubernetes: true, nodes: 'kubelet', progress });
     if (!lab.kubernetes) throw new Error('the lab came up without Kubernetes');
-    return await run({ stateDir: lab.stateDir, kubeconfig: lab.kubernetes.kubeconfig });
+    return await run({ stateDir: lab.stateDir, kubeconfig: lab.kubernetes.kubeconfig, ...defined({ temporal: lab.temporal }) });
   }
 }

@@ -8,6 +8,7 @@ export interface LabRecord {
   temporal: boolean;
   kubernetes: boolean;
   nodes: Nodes;
+  s3?: boolean;
   readonly ports: Record<string, number>;
   /** Bearer token of the cluster's admin, and of the node. */
   readonly tokens: { readonly admin: string; readonly node: string };

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { cleanUp } from './cleanUp.ts';
 import type { Component, Lab, LabRecord } from './component.ts';
 import { COMPONENTS, componentsOf } from './components/index.ts';
+import { s3Access } from './components/versitygw.ts';
 import { NAMESPACE, temporalAddress, temporalUiUrl } from './components/temporal.ts';
 import { apiServerUrl, kubeconfigPath } from './kubernetesFiles.ts';
 import { withLock } from './lock.ts';
 import type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus } from './options.ts';
+import type { ImageDefinition } from './images/definitions.ts';
 import { importImages, staleImages } from './images/import.ts';
 import { hostAddress } from './podNetwork.ts';
 import { canListen } from './ports.ts';
@@ -98,9 +100,9 @@ export async function down(options: DownOptions = {}): Promise<void> {
       };
       await Promise.all(Object.values(COMPONENTS).map(stop));
       await cleanUp(labOf(dir, record, progress));
-      await writeRecord(dir, { ...record, temporal: false, kubernetes: false, nodes: 'none' });
+      await writeRecord(dir, { ...record, temporal: false, kubernetes: false, nodes: 'none', s3: false });
       if (options.purge === true) {
-        for (const data of ['temporal', 'etcd', 'kubernetes', 'containerd', 'kubelet', 'processes', 'kubeconfig', 'lab.json']) {
+        for (const data of ['temporal', 's3', 'etcd', 'kubernetes', 'containerd', 'kubelet', 'processes', 'kubeconfig', 'lab.json']) {
           await rm(join(dir, data), { recursive: true, force: true });
         }
       }
@@ -123,6 +125,20 @@ export async function status(options: { stateDir?: string } = {}): Promise<LabSt
     return [component.name, { state: (await component.healthy(lab)) ? 'healthy' : 'unhealthy', pid: identity.pid, log }];
   });
   return { ...stateOf(lab), components: Object.fromEntries(await Promise.all(entries)) };
+}
+
+/** Puts further images on the node of a lab with a kubelet. Quick when it has them. */
+export async function addImages(stateDir: string, images: readonly ImageDefinition[], progress: (line: string) => void = silent): Promise<void> {
+  const dir = await labFolder(stateDir);
+  await withLock(lockPath(dir), async () => {
+    const record = await readRecord(dir);
+    if (record?.nodes !== 'kubelet') throw new Error(`the lab in ${dir} has no kubelet: run \`lab up --nodes kubelet\` first`);
+    const lab = labOf(dir, record, progress);
+    const stale = await staleImages(lab, images);
+    if (stale.length === 0) return;
+    await resolveBinaries(lab, [COMPONENTS.containerd]);
+    await importImages(lab, stale);
+  });
 }
 
 /** Stops one component and leaves it down, its data kept. For tests that hold a component down for a while. @param signal default SIGKILL */
@@ -165,8 +181,10 @@ async function startInOrder(lab: Lab, components: readonly Component[]): Promise
   if (failed !== undefined) throw failed.reason;
 }
 
+type Parts = Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3'>;
+
 /** What the lab shall consist of after `up`. @throws Error when real and fake nodes would be mixed */
-function merge(record: LabRecord, options: LabOptions): Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes'> {
+function merge(record: LabRecord, options: LabOptions): Parts {
   const nodes = options.nodes ?? 'none';
   if (nodes !== 'none' && record.nodes !== 'none' && nodes !== record.nodes) {
     throw new Error(`this lab has ${record.nodes} nodes: run \`lab down\` first, or use another --state-dir for ${nodes}`);
@@ -176,17 +194,18 @@ function merge(record: LabRecord, options: LabOptions): Pick<LabRecord, 'tempora
     temporal: record.temporal || (options.temporal ?? true),
     kubernetes: record.kubernetes || (options.kubernetes ?? true),
     nodes: nodes === 'none' ? record.nodes : nodes,
+    s3: record.s3 === true || options.s3 === true,
   };
 }
 
 /** What this call must see up: not a part of the lab that it did not ask for (a test may hold that one down). */
-function wantedComponents(target: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes'>, options: LabOptions): Component[] {
+function wantedComponents(target: Parts, options: LabOptions): Component[] {
   const kubernetes = options.kubernetes ?? true;
-  return componentsOf({ temporal: options.temporal ?? true, kubernetes, nodes: kubernetes ? target.nodes : 'none' });
+  return componentsOf({ temporal: options.temporal ?? true, kubernetes, nodes: kubernetes ? target.nodes : 'none', s3: options.s3 === true });
 }
 
-function covers(known: LabRecord, target: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes'>): boolean {
-  return known.temporal === target.temporal && known.kubernetes === target.kubernetes && known.nodes === target.nodes;
+function covers(known: LabRecord, target: Parts): boolean {
+  return known.temporal === target.temporal && known.kubernetes === target.kubernetes && known.nodes === target.nodes && (known.s3 === true) === (target.s3 === true);
 }
 
 function portsAgree({ ports }: LabRecord, { temporalPort, uiPort }: LabOptions): boolean {
@@ -204,6 +223,7 @@ function stateOf(lab: Lab): LabState {
     ...(record.temporal ? { temporal: { address: temporalAddress(lab), uiUrl: temporalUiUrl(lab), namespace: NAMESPACE } } : {}),
     ...(record.kubernetes ? { kubernetes: { kubeconfig: kubeconfigPath(lab), server: apiServerUrl(lab) } } : {}),
     ...(record.nodes === 'none' ? {} : { nodes: record.nodes }),
+    ...(record.s3 === true ? { s3: s3Access(lab) } : {}),
     ...(record.nodes === 'kubelet' ? { hostAddress: hostAddress(record) } : {}),
   };
 }

@@ -14,6 +14,7 @@ interface UpFlags extends CommonFlags {
   only?: (typeof PARTS)[number];
   temporal: boolean;
   kubernetes: boolean;
+  s3?: true;
   temporalPort?: number;
   uiPort?: number;
 }
@@ -57,6 +58,7 @@ program
   .addOption(new Option('--only <part>', 'only this part').choices(PARTS))
   .option('--no-temporal', 'without Temporal')
   .option('--no-kubernetes', 'without Kubernetes')
+  .option('--s3', 'add a server that speaks S3')
   .addOption(new Option('--temporal-port <port>', 'port of Temporal on 127.0.0.1 (default: a free one, kept)').argParser(tcpPort))
   .addOption(new Option('--ui-port <port>', "port of Temporal's UI on 127.0.0.1 (default: a free one, kept)").argParser(tcpPort))
   .addOption(stateDir())
@@ -67,6 +69,7 @@ program
       temporal: flags.temporal && flags.only !== 'kubernetes',
       kubernetes: flags.kubernetes && flags.only !== 'temporal',
       ...(flags.nodes === undefined ? {} : { nodes: flags.nodes }),
+      s3: flags.s3 === true,
       ...(flags.temporalPort === undefined ? {} : { temporalPort: flags.temporalPort }),
       ...(flags.uiPort === undefined ? {} : { uiPort: flags.uiPort }),
       progress: progress(),
@@ -101,6 +104,7 @@ function describe(state: LabState): string {
   return [
     ...(state.temporal ? [`Temporal    ${state.temporal.address}   (namespace ${state.temporal.namespace})`, `Temporal UI ${state.temporal.uiUrl}`] : []),
     ...(state.kubernetes ? [`Kubernetes  ${state.kubernetes.server}`, `kubeconfig  ${state.kubernetes.kubeconfig}`] : []),
+    ...(state.s3 ? [`S3          ${state.s3.endpoint}   (its buckets: ${state.s3.folder})`] : []),
     ...(state.nodes ? [`nodes       ${state.nodes}`] : []),
     ...(state.hostAddress ? [`host        ${state.hostAddress}   (this machine, as pods reach it)`] : []),
     `state       ${state.stateDir}`,

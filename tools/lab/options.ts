@@ -9,6 +9,7 @@ export const COMPONENT_NAMES = [
   'containerd',
   'kubelet',
   'kwok',
+  'versitygw',
 ] as const;
 export type ComponentName = (typeof COMPONENT_NAMES)[number];
 
@@ -24,6 +25,8 @@ export interface LabOptions {
   kubernetes?: boolean;
   /** Adds nodes; `none` takes none away. @default "none" */
   nodes?: Nodes;
+  /** A server that speaks S3 (versitygw), over a folder. @default false */
+  s3?: boolean;
   /** Port of Temporal's gRPC front end on 127.0.0.1. Default: a free one, remembered in the state folder. */
   temporalPort?: number;
   /** Port of Temporal's UI on 127.0.0.1. Default: a free one, remembered in the state folder. */
@@ -46,8 +49,21 @@ export interface LabState {
   temporal?: { address: string; uiUrl: string; namespace: string };
   kubernetes?: { kubeconfig: string; server: string };
   nodes?: 'kubelet' | 'kwok';
+  s3?: S3Access;
   /** With `nodes: kubelet`: an address of this machine that pods reach. Servers for pods listen on it (or on 0.0.0.0). */
   hostAddress?: string;
+}
+
+/** A server that speaks S3, its buckets named in the path. */
+export interface S3Access {
+  /** From this machine. */
+  endpoint: string;
+  /** From pods. */
+  endpointForPods?: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Where its buckets are folders, and their objects files. */
+  folder: string;
 }
 
 export interface ComponentStatus {

@@ -40,6 +40,8 @@ const TEMPORAL = '1.5.1';
 const ETCD = '3.6.6';
 const KUBERNETES = '1.34.3';
 const KWOK = '0.7.0';
+const VERSITYGW = '1.8.0';
+const HELM = '3.19.2';
 
 /** Kubernetes' staging modules: k8s.io/kubernetes v1.x.y requires them as v0.0.0 and replaces them, so we must too. */
 const STAGING = [
@@ -132,6 +134,34 @@ export const BINARIES = {
     download: { url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-\${os}-\${arch}` },
     go: { kind: 'install', package: 'sigs.k8s.io/kwok/cmd/kwok' },
     fix: `install kwok ${KWOK} (https://kwok.sigs.k8s.io), or Go >= 1.25 so that the lab can build it`,
+  },
+  versitygw: {
+    name: 'versitygw',
+    release: 'versitygw',
+    version: VERSITYGW,
+    env: 'HOLDFAST_VERSITYGW_BIN',
+    go: { kind: 'install', package: 'github.com/versity/versitygw/cmd/versitygw' },
+    fix: `install versitygw ${VERSITYGW} (https://github.com/versity/versitygw), or Go >= 1.25 so that the lab can build it`,
+  },
+  helm: {
+    name: 'helm',
+    release: 'helm',
+    version: HELM,
+    env: 'HOLDFAST_HELM_BIN',
+    versionCheck: { args: ['version', '--short'], accept: /^v3\.(1[4-9]|[2-9]\d)\./ },
+    download: {
+      url: `https://get.helm.sh/helm-v${HELM}-\${os}-\${arch}.tar.gz`,
+      checksumUrl: `https://get.helm.sh/helm-v${HELM}-\${os}-\${arch}.tar.gz.sha256sum`,
+      member: '${os}-${arch}/helm',
+    },
+    go: {
+      kind: 'module',
+      package: 'helm.sh/helm/v3/cmd/helm',
+      goMod: `module build\ngo 1.25\nrequire helm.sh/helm/v3 v${HELM}\n`,
+      // Without the version of Kubernetes `helm template` takes itself for one of 2020.
+      ldflags: ['-s -w', `-X helm.sh/helm/v3/internal/version.version=v${HELM}`, ...['Major=1', `Minor=${KUBERNETES.split('.')[1]}`].flatMap((part) => [`-X helm.sh/helm/v3/pkg/chartutil.k8sVersion${part}`, `-X helm.sh/helm/v3/pkg/lint/rules.k8sVersion${part}`])].join(' '),
+    },
+    fix: `install Helm ${HELM} (https://helm.sh), or Go >= 1.25 so that the lab can build it`,
   },
   containerd: {
     name: 'containerd',

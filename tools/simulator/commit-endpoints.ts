@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Answer } from './answers.ts';
 import * as answers from './answers.ts';
-import { checkRunJson, statusJson } from './github-commit-json.ts';
+import { changedFileJson, checkRunJson, statusJson } from './github-commit-json.ts';
 import { paginate } from './pages.ts';
 import { serve, type Call, type Endpoint } from './rest.ts';
 import type { SimulatedCheckRun } from './types.ts';
@@ -17,7 +17,7 @@ const CONCLUSIONS = ['action_required', 'cancelled', 'failure', 'neutral', 'succ
 const MAX_STATUSES = 1_000;
 const MAX_SUMMARY = 65_535;
 
-/** Commit statuses and check runs: https://docs.github.com/rest/commits/statuses, https://docs.github.com/rest/checks/runs */
+/** Commit statuses, check runs and files of pull requests: https://docs.github.com/rest/commits/statuses, https://docs.github.com/rest/checks/runs, https://docs.github.com/rest/pulls/pulls */
 export function serveCommitEndpoints(server: FastifyInstance, world: World): void {
   const endpoint = (method: Endpoint['method'], path: string, docs: string, answer: (call: Call) => Answer): void =>
     serve(server, world, { method, path: `/repos/{owner}/{repo}${path}`, scope, docs: `${answers.DOCS}/${docs}`, answer });
@@ -26,6 +26,12 @@ export function serveCommitEndpoints(server: FastifyInstance, world: World): voi
   endpoint('GET', '/commits/{ref}/statuses', 'commits/statuses#list-commit-statuses-for-a-reference', (call) => {
     const { items, headers } = paginate(world.commits.statuses(repoOf(call), call.params['ref'] ?? '').toReversed(), call);
     return { status: 200, body: items.map(statusJson), headers };
+  });
+  endpoint('GET', '/pulls/{pull_number}/files', 'pulls/pulls#list-pull-requests-files', (call) => {
+    const files = world.commits.changedFiles(repoOf(call), Number(call.params['pull_number']));
+    if (files === undefined) return answers.notFound(call.docs);
+    const { items, headers } = paginate(files, call);
+    return { status: 200, body: items.map((file) => changedFileJson(repoOf(call), file)), headers };
   });
   endpoint('POST', '/check-runs', 'checks/runs#create-a-check-run', (call) => createCheckRun(world, call));
   endpoint('PATCH', '/check-runs/{check_run_id}', 'checks/runs#update-a-check-run', (call) => {

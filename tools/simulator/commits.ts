@@ -1,10 +1,20 @@
-import type { SimulatedCheckRun, SimulatedStatus } from './types.ts';
+import type { ChangedFile, SimulatedCheckRun, SimulatedStatus } from './types.ts';
 
-/** What was reported on commits, in the order in which it came. Every commit exists. */
+/** What was reported on commits, in the order in which it came, and what pull requests change. Every commit exists. */
 export class Commits {
   #statuses: SimulatedStatus[] = [];
   #checkRuns: SimulatedCheckRun[] = [];
+  readonly #pullRequests = new Map<string, readonly ChangedFile[]>();
   #nextId = 90_001;
+
+  addPullRequest(repo: string, number: number, files: readonly ChangedFile[]): void {
+    this.#pullRequests.set(`${repo.toLowerCase()}#${number}`, files);
+  }
+
+  /** @returns `undefined`: there is no such pull request */
+  changedFiles(repo: string, number: number): readonly ChangedFile[] | undefined {
+    return this.#pullRequests.get(`${repo.toLowerCase()}#${number}`);
+  }
 
   addStatus(status: Omit<SimulatedStatus, 'id' | 'created_at'>): SimulatedStatus {
     const made = { ...status, id: this.#nextId++, created_at: new Date().toISOString() };

@@ -1,6 +1,6 @@
 import type { ActiveFault, Fault } from './faults.ts';
 import type { SimulatedToken, WebhookTarget } from './options.ts';
-import type { JobSpec, RecordedRequest, RequestCounts, ScopePath, SimulatedCheckRun, SimulatedJob, SimulatedRegistration, SimulatedStatus, WebhookDelivery } from './types.ts';
+import type { ChangedFile, JobSpec, RecordedRequest, RequestCounts, ScopePath, SimulatedCheckRun, SimulatedJob, SimulatedRegistration, SimulatedStatus, WebhookDelivery } from './types.ts';
 import type { World } from './world.ts';
 
 /** Steers a simulator and looks at the truth in it. */
@@ -42,6 +42,11 @@ export class Control {
   /** All check runs of a commit, the oldest first. */
   checkRuns(repo: string, sha: string): SimulatedCheckRun[] {
     return structuredClone(this.world.commits.checkRuns(repo, sha));
+  }
+
+  /** Opens a pull request that changes these files. */
+  addPullRequest(repo: string, number: number, files: readonly ChangedFile[]): void {
+    this.world.commits.addPullRequest(repo, number, files);
   }
 
   /** All registrations, whatever the REST API says of them. */

@@ -1,5 +1,5 @@
 import { API, idOf, userJson, WEB } from './github-json.ts';
-import type { SimulatedCheckRun, SimulatedStatus } from './types.ts';
+import type { ChangedFile, SimulatedCheckRun, SimulatedStatus } from './types.ts';
 
 /** A commit status as the REST API shows it. */
 export function statusJson({ id, repo, sha, state, description, target_url, context, created_at }: SimulatedStatus): Record<string, unknown> {
@@ -39,5 +39,24 @@ export function checkRunJson({ id, repo, sha, name, external_id, details_url, st
     check_suite: { id: idOf(sha) },
     app: null,
     pull_requests: [],
+  };
+}
+
+/** A file of a pull request as the REST API shows it. */
+export function changedFileJson(repo: string, { filename, previous_filename }: ChangedFile): Record<string, unknown> {
+  const path = filename.split('/').map(encodeURIComponent).join('/');
+  const sha = idOf(filename).toString(16).padStart(40, '0');
+  return {
+    sha,
+    filename,
+    status: previous_filename === undefined ? 'modified' : 'renamed',
+    additions: 1,
+    deletions: 1,
+    changes: 2,
+    blob_url: `${WEB}/${repo}/blob/${sha}/${path}`,
+    raw_url: `${WEB}/${repo}/raw/${sha}/${path}`,
+    contents_url: `${API}/repos/${repo}/contents/${path}?ref=${sha}`,
+    patch: '@@ -1 +1 @@',
+    ...(previous_filename === undefined ? {} : { previous_filename }),
   };
 }

@@ -147,3 +147,9 @@ export interface WebhookDelivery {
   /** Dropped by a fault: never sent. */
   lost: boolean;
 }
+
+/** A file that a pull request changes; with `previous_filename` it was moved. */
+export interface ChangedFile {
+  readonly filename: string;
+  readonly previous_filename?: string;
+}

@@ -8,6 +8,7 @@ import type { CodecServerFlags } from './codecServer.ts';
 import type { PodPolicyOptions } from './podPolicy.ts';
 import { addJobCommands } from './job/jobCommands.ts';
 import { addMigrateCommands } from './migrate/migrateCommands.ts';
+import { addRetireCommand } from './retire/retireCommand.ts';
 import { addRunnerCommands } from './runner/runnerCommands.ts';
 import { addSetCommands } from './set/setCommands.ts';
 import { addSweepCommand } from './sweep/sweepCommand.ts';
@@ -100,6 +101,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
   addSetCommands(program, { terminal, output, exit });
   addJobCommands(program, { terminal, output, exit });
   addMigrateCommands(program, { terminal, output, exit });
+  addRetireCommand(program, { terminal, output, exit });
   addSweepCommand(program, { terminal, output, exit }, () => environment(program, terminal));
 
   program

@@ -1,5 +1,5 @@
 /**
- * Receives GitHub's `workflow_job` deliveries. Answers 2xx only after Temporal has accepted the event for all whom it concerns, and 503
+ * Receives GitHub's deliveries about jobs, pushes and pull requests. Answers 2xx only after Temporal has accepted the event for all whom it concerns, and 503
  * otherwise, so that GitHub shows the delivery as failed and it can be delivered again. Keeps nothing: any number of replicas may receive.
  */
 import type { IncomingMessage } from 'node:http';
@@ -11,12 +11,13 @@ import { SparseLog } from '../sparseLog.ts';
 import { BodyBudget, BodyRefusedError } from './bodyBudget.ts';
 import type { CoveringSets } from './coveringSets.ts';
 import { DemandSignals } from './demandSignals.ts';
+import { JobDefinitions } from './jobDefinitions.ts';
 import { NamedRunners, tellRunner } from './namedRunners.ts';
 import { OncePerKey } from './oncePerKey.ts';
 import { header, refusalOf, type Headers } from './refusal.ts';
 import { isSigned } from './signature.ts';
 import { ACCEPTED, BAD_SIGNATURE, BODY_LIMIT, NOT_OURS, NO_EVENT, NO_JSON, OVERLOADED, PONG, REPEATED, STALE, UNAVAILABLE, type Answer } from './webhookAnswers.ts';
-import { readDelivery, type JobNews } from './webhookDelivery.ts';
+import { readDelivery, type Delivery, type JobNews } from './webhookDelivery.ts';
 
 export const WEBHOOK_PATH = '/webhooks/github';
 
@@ -25,7 +26,7 @@ export interface WebhookOptions {
   readonly client: () => Client;
   /** The secrets of now; a delivery signed with any of them is good. */
   readonly secrets: () => readonly string[];
-  /** Runners and sets of this task queue are ours. */
+  /** Runners, sets and declared jobs of this task queue are ours. */
   readonly taskQueue: string;
   readonly sets: CoveringSets;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -40,6 +41,9 @@ export interface WebhookOptions {
   /** Of all bodies that are being read, in bytes. @default 16777216 */
   readonly bodyBudget?: number;
 }
+
+/** What a delivery tells that is to be passed on. */
+type News = Extract<Delivery, { kind: 'job' | 'change' }>;
 
 /** Deliveries. */
 const REMEMBERED = 10_000;
@@ -81,6 +85,7 @@ class Receiver {
   readonly #options: WebhookOptions;
   readonly #signals: DemandSignals;
   readonly #runners: NamedRunners;
+  readonly #definitions: JobDefinitions;
   /**
    * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
    * another replica has passed on is not known here: the sets bear repetitions.
@@ -93,6 +98,7 @@ class Receiver {
     this.#options = options;
     this.#signals = new DemandSignals(options.client);
     this.#runners = new NamedRunners(options.client, options.taskQueue);
+    this.#definitions = new JobDefinitions(options.client, options.taskQueue);
   }
 
   /** Says in the log why a delivery is refused. */
@@ -104,7 +110,7 @@ class Receiver {
 
   async receive(headers: Headers, body: unknown): Promise<Answer> {
     const read = this.#read(headers, body);
-    if ('outcome' in read) return read;
+    if (!('kind' in read)) return read;
     const { maxInFlight = 1_000 } = this.#options;
     if (this.#inFlight >= maxInFlight) return this.refused(OVERLOADED, headers);
     this.#inFlight++;
@@ -118,36 +124,43 @@ class Receiver {
     }
   }
 
-  #read(headers: Headers, body: unknown): JobNews | Answer {
+  #read(headers: Headers, body: unknown): News | Answer {
     if (!Buffer.isBuffer(body) || !this.#isSigned(body, header(headers, 'x-hub-signature-256'))) return this.refused(BAD_SIGNATURE, headers);
     const event = header(headers, 'x-github-event');
     if (event === 'ping') return PONG;
     const json = parse(body.toString('utf8'));
     if (json === undefined) return this.refused(NO_JSON, headers);
     const read = readDelivery(event, json, Date.now());
-    if (read.kind === 'job') return read.news;
+    if (read.kind === 'job' || read.kind === 'change') return read;
     if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
     return this.refused(read.kind === 'stale' ? STALE : NO_EVENT, headers);
   }
 
   /** Never throws: that Temporal does not accept the event is an answer. */
-  async #pass(news: JobNews, delivery: string): Promise<Answer> {
-    const { client, logger, onJob, deadlineMs = 8_000 } = this.#options;
+  async #pass({ kind, news }: News, delivery: string): Promise<Answer> {
+    const { client, logger, deadlineMs = 8_000 } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
-      const telling = client().withDeadline(Date.now() + deadlineMs, async () => await this.#tell(news, deadline));
-      const { told, runBy } = await within(deadline, telling);
-      if (runBy !== undefined) onJob?.(runBy, news);
-      if (told) return ACCEPTED;
-      const { repository, labels } = news.event;
-      this.#log.line('not_ours', (leftOut) =>
-        logger.info({ repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut }, 'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do'),
-      );
+      const telling = client().withDeadline(Date.now() + deadlineMs, async () => (kind === 'job' ? await this.#passJob(news, deadline) : await this.#definitions.tell(news.repository, news.change)));
+      if (await within(deadline, telling)) return ACCEPTED;
+      if (kind === 'job') this.#sayNotOurs(news);
       return NOT_OURS;
     } catch (error) {
       this.#log.line('temporal_unavailable', (leftOut) => logger.error({ err: error, delivery, leftOut }, 'webhook delivery not passed on: Temporal does not accept it'));
       return UNAVAILABLE;
     }
+  }
+
+  async #passJob(news: JobNews, signal: AbortSignal): Promise<boolean> {
+    const { told, runBy } = await this.#tell(news, signal);
+    if (runBy !== undefined) this.#options.onJob?.(runBy, news);
+    return told;
+  }
+
+  #sayNotOurs({ event: { repository, labels } }: JobNews): void {
+    this.#log.line('not_ours', (leftOut) =>
+      this.#options.logger.info({ repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut }, 'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do'),
+    );
   }
 
   /**

@@ -1,12 +1,11 @@
-/** What a delivery of GitHub's webhook says about a job, in the words of the workflows. Its content is untrusted, signature or not. */
+/** What a delivery of GitHub's webhook says, in the words of the workflows. Its content is untrusted, signature or not. */
 import { z } from 'zod';
 import type { CiEvent, JobEvent } from '../../core/contract/index.ts';
+import { readChangeDelivery, type ChangeDelivery } from './changeDelivery.ts';
+import { repositoryField, short, STALE_AFTER_MS, time } from './deliveryFields.ts';
 
 /** What a delivery asks for. */
-export type Delivery =
-  | { readonly kind: 'job'; readonly news: JobNews }
-  | { readonly kind: 'ignored'; readonly why: 'other_event' | 'other_action' }
-  | { readonly kind: 'stale' | 'malformed' };
+export type Delivery = { readonly kind: 'job'; readonly news: JobNews } | ChangeDelivery;
 
 /** One event of one job, for the set that has to serve it and for the runner that runs it. */
 export interface JobNews {
@@ -21,16 +20,6 @@ export interface JobNews {
   readonly executionMs?: number;
 }
 
-/** Whatever a repository's author can write is cut to a size that is fit for a history. */
-const short = (max: number) => z.string().transform((value) => value.slice(0, max));
-/** Unset times are null, absent, or (Gitea) the year 1970. */
-const time = z
-  .unknown()
-  .transform((value) => {
-    const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-    return ms > 0 ? ms : undefined;
-  })
-  .optional();
 const workflowJobEvent = z.object({
   action: z.string(),
   workflow_job: z.object({
@@ -47,7 +36,7 @@ const workflowJobEvent = z.object({
   }),
   /** Of a job whose environment had to be approved: it was queued then, and made maybe days before. */
   deployment: z.object({ updated_at: time }).nullish().catch(undefined),
-  repository: z.object({ full_name: z.string().regex(/^[\w.-]{1,100}\/[\w.-]{1,100}$/) }),
+  repository: repositoryField,
   enterprise: z.object({ slug: short(100) }).nullish(),
 });
 type Body = z.output<typeof workflowJobEvent>;
@@ -58,16 +47,13 @@ type Action = (typeof ACTIONS)[number];
 /** Every name that Holdfast gives a runner; another one is no runner of ours, and must not get into a query. */
 const OUR_RUNNER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
-/** GitHub keeps a delivery for three days, to be sent again (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
-const STALE_AFTER_MS = 4 * 24 * 3_600_000;
-
 /**
  * Reads a delivery whose signature was good. The signature is good for ever, and for a body alone: one whose latest time is over four days old is none that
  * GitHub sends.
  * @param nowMs - stands for a time that the event should have and has not
  */
 export function readDelivery(eventName: string, body: unknown, nowMs: number): Delivery {
-  if (eventName !== 'workflow_job') return { kind: 'ignored', why: 'other_event' };
+  if (eventName !== 'workflow_job') return readChangeDelivery(eventName, body, nowMs);
   const parsed = workflowJobEvent.safeParse(body);
   if (!parsed.success) return { kind: 'malformed' };
   const { workflow_job: job, deployment, enterprise } = parsed.data;

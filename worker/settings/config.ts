@@ -5,7 +5,9 @@ import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND, RUNNER_IMAGE_USER } from './runnerImage.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
+import { storePlace } from './storePlace.ts';
 import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
+import type { StorePlace } from '../../activities/compute/kubernetes/storeAccess.ts';
 import { RESTRICTED, podPolicySchema, type PodPolicy } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { readDocument } from './settingDocument.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
@@ -38,7 +40,7 @@ export interface HoldfastConfig {
         readonly user: number | undefined;
         readonly supervisorImage: string | undefined;
         /** `undefined`: nothing is kept of what jobs' steps leave. */
-        readonly storeClaim: string | undefined;
+        readonly store: StorePlace | undefined;
         readonly policy: PodPolicy;
       }
     | { readonly kind: 'process'; readonly stateDir: string; readonly command: readonly string[] | undefined; readonly anyCommand: boolean };
@@ -139,7 +141,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
             command: s.HOLDFAST_RUNNER_COMMAND ?? (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
             user: s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_USER : undefined,
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
-            storeClaim: s.HOLDFAST_STORE_CLAIM,
+            store: storePlace(s),
             policy: read.policy,
           }
         : { kind: 'process', stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set), command: s.HOLDFAST_RUNNER_COMMAND, anyCommand: s.HOLDFAST_ANY_COMMAND === 'true' },
@@ -172,6 +174,8 @@ export function readPodPolicy(set: Env, problems: ConfigProblem[]): PodPolicy {
   return readDocument(set, { file: 'HOLDFAST_POD_POLICY_FILE' }, podPolicySchema, problems) ?? RESTRICTED;
 }
 
+const BUCKET_SETTINGS: readonly SettingName[] = ['HOLDFAST_STORE_FOLDER', 'HOLDFAST_STORE_ENDPOINT', 'HOLDFAST_STORE_REGION', 'HOLDFAST_STORE_PATH_STYLE', 'HOLDFAST_STORE_SECRET'];
+
 /** Settings that are right each by itself and wrong together. */
 function contradictions(set: Env, parsed: Settings | undefined, policy: PodPolicy): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
@@ -180,6 +184,7 @@ function contradictions(set: Env, parsed: Settings | undefined, policy: PodPolic
     ['HOLDFAST_CREDENTIALS', 'HOLDFAST_CREDENTIALS_FILE'],
     ['HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE'],
     ['HOLDFAST_TIMEOUTS', 'HOLDFAST_TIMEOUTS_FILE'],
+    ['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'],
   ];
   for (const [one, other] of either) {
     if (set[one] !== undefined && set[other] !== undefined) problems.push({ setting: one, message: `${other} is set too: keep one of the two` });
@@ -188,8 +193,11 @@ function contradictions(set: Env, parsed: Settings | undefined, policy: PodPolic
   for (const [one, other] of [versioning, versioning.toReversed() as typeof versioning]) {
     if (set[one] !== undefined && set[other] === undefined) problems.push({ setting: other, message: `is missing while ${one} is set: set both, or neither` });
   }
-  if (parsed?.HOLDFAST_STORE_CLAIM !== undefined && parsed.HOLDFAST_SUPERVISOR_IMAGE === undefined) {
-    problems.push({ setting: 'HOLDFAST_STORE_CLAIM', message: 'needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE' });
+  for (const store of ['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'] as const) {
+    if (set[store] !== undefined && set['HOLDFAST_SUPERVISOR_IMAGE'] === undefined) problems.push({ setting: store, message: 'needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE' });
+  }
+  for (const ofBucket of BUCKET_SETTINGS) {
+    if (set[ofBucket] !== undefined && set['HOLDFAST_STORE_BUCKET'] === undefined) problems.push({ setting: ofBucket, message: 'is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it' });
   }
   if (parsed?.HOLDFAST_ALL_NAMESPACES === 'true' && policy.namespaces.length === 0) {
     problems.push({ setting: 'HOLDFAST_ALL_NAMESPACES', message: 'needs to know which: list them as "namespaces" in the file of HOLDFAST_POD_POLICY_FILE, for example ["ci-*"]' });

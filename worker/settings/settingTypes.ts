@@ -48,6 +48,18 @@ export const dnsLabel = parsed(
   (value) => `${quote(value)} is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end`,
 );
 
+/** The name of a Secret (DNS-1123 subdomain). */
+export const secretName = parsed(
+  (value) => (/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value) ? value : undefined),
+  (value) => `${quote(value)} is not a Secret's name: use lower-case letters, digits, dots and dashes, a letter or a digit at both ends`,
+);
+
+/** The name of a bucket, and no address of one. */
+export const bucketName = parsed(
+  (value) => (/^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/.test(value) ? value : undefined),
+  (value) => `${quote(value)} is not a bucket's name: use 3 to 255 letters, digits, dots, dashes and underscores, and no s3:// before it`,
+);
+
 /** `host:port`, `[::]:port`, or a port alone (all interfaces). Port 0: any free one. */
 export const listenAddress = parsed(
   (value) => {

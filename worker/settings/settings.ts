@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { RUNNER_IMAGE } from './runnerImage.ts';
-import { command, dnsLabel, duration, httpUrl, intervalOrOff, listenAddress, oneOf, text, whole } from './settingTypes.ts';
+import { bucketName, command, dnsLabel, duration, httpUrl, intervalOrOff, listenAddress, oneOf, secretName, text, whole } from './settingTypes.ts';
 
 export const settings = z.object({
   // ------------------------------------------------------------------------------------------------ what runs where
@@ -26,7 +26,13 @@ export const settings = z.object({
   HOLDFAST_KUBE_CONTEXT: text.optional().describe('Context of the kubeconfig. Default: its current one.'),
   HOLDFAST_RUNNER_IMAGE: text.prefault(RUNNER_IMAGE).describe('Image of the runner container where the runner names none.'),
   HOLDFAST_SUPERVISOR_IMAGE: text.optional().describe('Image from which each runner\'s pod copies the supervisor: the worker\'s own image has it. Without it runners run bare, unless their own image brings the supervisor: nobody passes signals on to a job\'s processes, and the CI server is asked whether a runner is online.'),
-  HOLDFAST_STORE_CLAIM: dnsLabel.optional().describe('PersistentVolumeClaim in the namespace of the runners\' pods (`ReadWriteMany`, if there are several nodes) in which is kept what [steps of jobs](jobs.md#what-steps-leave) leave: logs, artifacts and `SHARED_DIR`. Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it nothing of theirs is kept, and they have neither `SHARED_DIR` nor `ARTIFACT_DIR`.'),
+  HOLDFAST_STORE_CLAIM: dnsLabel.optional().describe('PersistentVolumeClaim in the namespace of the runners\' pods (`ReadWriteMany`, if there are several nodes) in which is kept what [steps of jobs](jobs.md#what-steps-leave) leave: logs, artifacts and `SHARED_DIR`. Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it, and without a bucket, nothing of theirs is kept, and they have neither `SHARED_DIR` nor `ARTIFACT_DIR`.'),
+  HOLDFAST_STORE_BUCKET: bucketName.optional().describe('The same in a bucket of a server that speaks S3, in place of a claim.'),
+  HOLDFAST_STORE_FOLDER: text.optional().describe('Folder of the bucket in which it all is, such as `ci`. Default: none.'),
+  HOLDFAST_STORE_ENDPOINT: httpUrl.optional().describe('Address of that server, as the runners\' pods reach it. Default: Amazon\'s for the region.'),
+  HOLDFAST_STORE_REGION: text.optional().describe('Region of the bucket. Default: `us-east-1`, which most servers other than Amazon\'s take.'),
+  HOLDFAST_STORE_PATH_STYLE: oneOf('true', 'false').optional().describe('`true`: the bucket is named in the path of the address, and not in its host. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.'),
+  HOLDFAST_STORE_SECRET: secretName.optional().describe('Secret in the namespace of the runners\' pods with the bucket\'s `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: what the pod itself is to the cloud, and then [its step is, too](security.md#the-store).'),
 
   // ------------------------------------------------------------------------------------------- timeouts and logs
   HOLDFAST_TIMEOUTS: text.optional().describe('Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific wins, and a runner\'s own over them. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (a runner may only lower its timeout; default 24h), `signalTimeout`, `cleanupTimeout`. `jobs` in an entry, and beside the two by a job\'s name, is for [jobs of several steps](jobs.md): `timeout`, `gracePeriod`, `maxAge`, `timeoutCap` (default 24h).'),

@@ -1,5 +1,5 @@
 import { ApplicationFailure, CancellationScope, CancelledFailure, condition, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
-import { cancelSignal, jobStatusQuery, stepPodSignal, type JobInput, type JobResult, type JobStage } from '../../core/contract/index.ts';
+import { cancelSignal, jobStatusQuery, stepEndedSignal, stepPodSignal, type JobInput, type JobResult, type JobStage } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { readCancelRequest } from '../../core/domain/cancellation.ts';
 import type { JobSpec } from '../../core/input/job.ts';
@@ -81,6 +81,7 @@ async function admit(input: JobInput): Promise<JobSpec> {
 function takeSignals(run: JobRun): void {
   setHandler(cancelSignal, (body) => run.requestCancel(readCancelRequest(body)), { description: 'End this job. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}; post runs all the same, unless by force' });
   setHandler(stepPodSignal, (news) => run.hearPod(news), { description: 'A step has a pod' });
+  setHandler(stepEndedSignal, (news) => run.hearEndNews(news), { description: 'A step is over; its pod goes' });
   setHandler(jobStatusQuery, () => run.status(), { description: "Steps, what the job waits for, and the job's own log" });
 }
 
@@ -91,8 +92,8 @@ function stepAt(run: JobRun, { step }: Extract<JobAction, { step: number }>): Ru
 }
 
 /** A deadline has one timer, however many steps come and go before it: a job's history stays short. */
-async function waitForNews(run: JobRun, { spec: { stage, name } }: RunningStep, untilMs: number | undefined): Promise<void> {
-  run.waitFor(`${stage} ${name} to end`, untilMs);
+async function waitForNews(run: JobRun, { spec: { stage, name }, status: { state } }: RunningStep, untilMs: number | undefined): Promise<void> {
+  run.waitFor(state === 'ended' ? `the pod of ${stage} ${name} to be gone` : `${stage} ${name} to end`, untilMs);
   if (untilMs !== undefined && !run.timers.has(untilMs)) void wake(run, untilMs);
   const { news } = run;
   await condition(() => run.news !== news);

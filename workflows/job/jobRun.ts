@@ -1,6 +1,6 @@
 /** The state of one job, and what news does to it. */
 import type { ChildWorkflowHandle } from '@temporalio/workflow';
-import type { JobLogLine, JobStatus, RunnerInput, RunnerResult, StepPodNews, StepStatus } from '../../core/contract/index.ts';
+import type { JobLogLine, JobStatus, RunnerInput, RunnerResult, StepEndNews, StepPodNews, StepStatus } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { sharedKeys, stepFolder } from '../../core/domain/artifactLayout.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
@@ -16,6 +16,8 @@ export interface RunningStep {
   stopAsked?: NonNullable<StepFacts['stopAsked']>;
   /** How many pods it has had. */
   attempts: number;
+  /** Its life is not over: until then its pod may be there. */
+  lives: boolean;
   handle?: ChildWorkflowHandle<(input: RunnerInput) => Promise<RunnerResult>>;
 }
 
@@ -49,7 +51,7 @@ export class JobRun {
     this.#startedAtMs = startedAtMs;
     this.steps = spec.steps.map((each) => {
       const { stage, name, workflowId, bestEffort } = each;
-      return { spec: each, attempts: 0, status: { stage, name, workflowId, state: 'waiting', ...(bestEffort ? { bestEffort } : {}) } };
+      return { spec: each, attempts: 0, lives: false, status: { stage, name, workflowId, state: 'waiting', ...(bestEffort ? { bestEffort } : {}) } };
     });
   }
 
@@ -96,6 +98,14 @@ export class JobRun {
     this.news++;
   }
 
+  /** The step is over before its life is, which tidies up. Of another one, or once more, it is no news. */
+  hearEndNews(news: Partial<StepEndNews> | undefined): void {
+    const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
+    if (step?.status.state !== 'running' || news?.outcome === undefined) return;
+    const { outcome, cause, exitCode, message, attempt } = news;
+    this.hearEnd(step, { outcome, ...defined({ cause, exitCode, message, attempt }) });
+  }
+
   /** What a life's news of its pods did not tell, its result does. */
   hearEnd(step: RunningStep, { outcome, cause, exitCode, message, attempt = step.attempts }: StepEnd): void {
     const { spec, status } = step;
@@ -121,7 +131,7 @@ export class JobRun {
     const { cancel, outOfGrace, spec } = this;
     const after = (fromMs: number | undefined, ms: number): number | undefined => (fromMs === undefined ? undefined : fromMs + ms);
     return {
-      steps: this.steps.map(({ spec: { stage, name, bestEffort, optionalOnSuccess }, status: { state, outcome, cause }, stopAsked }) => ({ stage, name, bestEffort, optionalOnSuccess, state, ...defined({ outcome, cause, stopAsked }) })),
+      steps: this.steps.map(({ spec: { stage, name, bestEffort, optionalOnSuccess }, status: { state, outcome, cause }, lives, stopAsked }) => ({ stage, name, bestEffort, optionalOnSuccess, state, lives, ...defined({ outcome, cause, stopAsked }) })),
       nowMs: Date.now(),
       endsAtMs: this.#startedAtMs + spec.maxAgeMs,
       outOfGrace,

@@ -13,7 +13,9 @@ export interface StepFacts {
   /** Of one that has ended. */
   readonly outcome?: RunnerOutcome;
   readonly cause?: RunnerCause;
-  /** Of one that runs: it was told to go, so. */
+  /** Its life is not over. One that has ended is tidied up. */
+  readonly lives: boolean;
+  /** It was told to go, so. */
   readonly stopAsked?: StopMode;
 }
 
@@ -56,7 +58,7 @@ export type JobAction =
 export function nextAction(f: JobFacts): JobAction {
   const next = f.steps.findIndex(({ state }) => state === 'running' || state === 'waiting');
   const step = f.steps[next];
-  if (step === undefined) return { kind: 'end', verdict: verdictOn(f) };
+  if (step === undefined) return untilGone(f);
   if (!isInterrupted(f.cancel)) {
     if (f.timeoutAtMs !== undefined && f.nowMs >= f.timeoutAtMs) return { kind: 'interrupt', deadline: 'timeout' };
     if (f.nowMs >= f.endsAtMs) return { kind: 'interrupt', deadline: 'maxAge' };
@@ -78,6 +80,15 @@ function whileItRuns(f: JobFacts, { stage, stopAsked }: StepFacts, step: number)
   if (outOfGrace && stopAsked === undefined) return { kind: 'stop', step, mode: 'stop', by: 'timeout', reason: "the job's grace period is over" };
   if (!isInterrupted(cancel)) return { kind: 'wait', step, untilMs: Math.min(timeoutAtMs ?? endsAtMs, endsAtMs) };
   return { kind: 'wait', step, ...(outOfGrace || cancel?.mode === 'force' ? {} : defined({ untilMs: graceEndsAtMs })) };
+}
+
+/** A job ends after the last of its pods: who comes next may count on that. */
+function untilGone(f: JobFacts): JobAction {
+  const { steps, cancel } = f;
+  const step = steps.findIndex(({ lives }) => lives);
+  if (step < 0) return { kind: 'end', verdict: verdictOn(f) };
+  if (cancel?.mode === 'force' && steps[step]?.stopAsked !== 'force') return { kind: 'stop', step, mode: 'force', by: told(cancel), reason: cancel.reason };
+  return { kind: 'wait', step };
 }
 
 function told({ by }: Cancellation): NonNullable<CancelRequest['by']> {

@@ -19,6 +19,7 @@ export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
       parentClosePolicy: ParentClosePolicy.ABANDON,
       staticSummary: `${spec.stage} ${spec.name}`,
     });
+    step.lives = true;
     void follow(run, step, step.handle.result());
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
@@ -36,7 +37,11 @@ function inputOf(run: JobRun, step: RunningStep): RunnerInput {
 }
 
 async function follow(run: JobRun, step: RunningStep, result: Promise<RunnerResult>): Promise<void> {
-  run.hearEnd(step, await result.catch(withoutVerdict));
+  const end = await result.catch(withoutVerdict);
+  step.lives = false;
+  run.news++;
+  // What it has told before stands.
+  if (step.status.state === 'running') run.hearEnd(step, end);
 }
 
 /** A life that gave no verdict: somebody has ended it from outside, or its worker refused its input. */

@@ -1,6 +1,6 @@
 import { CancelledFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { ChildWorkflowFailure, ParentClosePolicy, condition, continueAsNew, log, setHandler, startChild, workflowInfo, type ChildWorkflowHandle } from '@temporalio/workflow';
-import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersionSignal, type JobGroupStatus, type JobInput, type JobResult, type JobVersion } from '../../core/contract/index.ts';
+import { ChildWorkflowFailure, ParentClosePolicy, condition, continueAsNew, getExternalWorkflowHandle, log, setHandler, startChild, workflowInfo, type ChildWorkflowHandle } from '@temporalio/workflow';
+import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersionSignal, turnEndedSignal, type JobGroupStatus, type JobInput, type JobResult, type JobTurn, type JobVersion, type TurnEndedNews } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { NO_RUNS, begin, step, type GroupAction, type GroupEvent, type GroupState } from './groupState.ts';
 import type { RunEnd } from './reportWords.ts';
@@ -19,6 +19,7 @@ interface Heard {
   readonly event: GroupEvent;
   readonly job?: JobInput;
   readonly end?: RunEnd;
+  readonly turn?: JobTurn;
 }
 
 /**
@@ -33,6 +34,7 @@ export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedR
   let state = carried;
   let job: JobInput | undefined;
   let lastEnd: RunEnd | undefined;
+  let turn: JobTurn | undefined;
   const reports = new Reports(group, reported);
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
   setHandler(jobVersionSignal, (body) => void heard.push(...readVersion(body)), { description: 'A version of the change set has come: {commit, at, job, again}' });
@@ -49,8 +51,9 @@ export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedR
     if (state.running === undefined) await condition(isNews, QUIET);
     else await condition(isNews);
     if (!isNews()) return;
-    for (const { event, job: asked, end } of heard.splice(0)) {
+    for (const { event, job: asked, end, turn: inTurn } of heard.splice(0)) {
       lastEnd = end ?? lastEnd;
+      turn = inTurn ?? turn;
       const next = step(state, event);
       if (next.state.generation !== state.generation) job = asked;
       ({ state } = next);
@@ -61,6 +64,11 @@ export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedR
     ({ state } = next);
     for (const action of next.actions) await carryOut(action);
     reports.tell(state, job, lastEnd);
+    if (turn !== undefined && state.running === undefined && !isNews()) {
+      const { definition, number } = turn;
+      turn = undefined;
+      await tellDefinition(definition, { group, number, ...defined({ outcome: state.outcome }) });
+    }
     // The end of a run comes to the one that has begun it.
     if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested) {
       const told = await reports.stop();
@@ -74,10 +82,23 @@ export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedR
 function readVersion(body: JobVersion): Heard[] {
   const atMs = Date.parse(body?.at);
   if (typeof body?.commit === 'string' && COMMIT.test(body.commit) && !Number.isNaN(atMs) && typeof body.job === 'object') {
-    return [{ event: { kind: 'asked', version: { commit: body.commit, atMs }, again: body.again === true }, job: body.job }];
+    return [{ event: { kind: 'asked', version: { commit: body.commit, atMs }, again: body.again === true }, job: body.job, ...defined({ turn: readTurn(body.turn) }) }];
   }
   log.warn('A version was left out: it needs commit (at most 64 letters and digits), at (ISO 8601) and job', { at: body?.at });
   return [];
+}
+
+function readTurn(turn: JobVersion['turn']): JobTurn | undefined {
+  return typeof turn?.definition === 'string' && typeof turn.number === 'number' ? turn : undefined;
+}
+
+/** Without this word it looks for itself, sooner or later. */
+async function tellDefinition(definition: string, news: TurnEndedNews): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(definition).signal(turnEndedSignal, news);
+  } catch (error) {
+    log.info('The declared job was not told that nothing runs any more', { definition, why: String(error) });
+  }
 }
 
 /** Its input is checked by the job itself. @param ended - told once, when nothing of the run is left */

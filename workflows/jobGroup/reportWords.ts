@@ -1,4 +1,4 @@
-/** What is reported of the newest version, and in which words. Pure. */
+/** What is reported of the newest version, and of those before it, and in which words. Pure. */
 import type { JobResult, ReportedState, StepStatus } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { CommitReport } from '../../core/domain/commitReport.ts';
@@ -30,6 +30,11 @@ export function reportedState({ generation, commit, running, waits, outcome }: G
 export function reportWords(state: ReportedState, end: RunEnd | undefined): ReportWords {
   if (state === 'queued' || state === 'running' || end === undefined) return { description: WORDS[state], details: [] };
   return { description: state === 'succeeded' ? WORDS[state] : `${WORDS[state]} ${end.message}`, details: end.steps.map(stepLine), ...defined({ cause: end.cause }) };
+}
+
+/** Of an older version, whose commit is not told of its run's end. @param newest - the commit that has taken its place */
+export function supersededWords(newest: string): ReportWords {
+  return { description: `Superseded by ${newest}.`, details: [], cause: 'superseded' };
 }
 
 function stepLine({ stage, name, state, outcome, cause, message }: StepStatus): string {

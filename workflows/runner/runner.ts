@@ -11,6 +11,7 @@ import { awaitEnd } from './podWaits.ts';
 import { replaceRunner } from './replace.ts';
 import { serve } from './serve.ts';
 import { tearDown, tearDownClaims } from './tearDown.ts';
+import { tellJobOfEnd } from './tellJob.ts';
 import { tellSetEnded, tellSetOnline } from './tellSet.ts';
 import { unregister, type Unregistered } from './unregister.ts';
 import { decideEnding, endFacts, whenCancelled, type Verdict } from './verdict.ts';
@@ -51,6 +52,7 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
     if (life.runner.online) void tellSetOnline(life);
     if (life.failure === undefined && life.cancel === undefined) await serve(life, input);
     const unregistered = await unregister(life, input);
+    void tellJobOfEnd(life, unregistered);
     await tearDown(life);
     life.countLoss(Date.now() - startedAt < SHORT_LIVED_MS);
     const decision = decideEnding(endFacts(life, unregistered));

@@ -1,8 +1,11 @@
-/** What a step tells its job: the job's clock starts with its first pod. A job that is gone costs the step nothing. */
+/** What a step tells its job: that it has a pod, with the first of which the job's clock starts, and that it is over. A job that is gone costs the step nothing. */
 import { getExternalWorkflowHandle } from '@temporalio/workflow';
-import { stepPodSignal } from '../../core/contract/index.ts';
+import { stepEndedSignal, stepPodSignal } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import type { RunnerLife } from './life.ts';
 import { tolerate } from './tellSet.ts';
+import type { Unregistered } from './unregister.ts';
+import { decideEnding, endFacts } from './verdict.ts';
 
 /** Each time that it has a pod. */
 export async function tellJobOfPod({ workflowId, spec, runner }: RunnerLife): Promise<void> {
@@ -10,4 +13,20 @@ export async function tellJobOfPod({ workflowId, spec, runner }: RunnerLife): Pr
   const { pod } = runner;
   if (job === undefined || pod === undefined) return;
   await tolerate({ job }, async () => await getExternalWorkflowHandle(job).signal(stepPodSignal, { workflowId, pod: pod.name }));
+}
+
+/**
+ * Once nothing of the step runs any more, ahead of its result, which comes when its pod is gone: a kubelet takes seconds for that. Told only where the pod itself says how the
+ * command ended: one that is merely overdue may run on.
+ */
+export async function tellJobOfEnd(life: RunnerLife, unregistered: Unregistered): Promise<void> {
+  const { workflowId, spec, runner } = life;
+  const { job } = spec;
+  const { pod } = runner;
+  if (job === undefined || pod?.exit === undefined || !pod.ended) return;
+  const decision = decideEnding(endFacts(life, unregistered));
+  if (decision.kind !== 'end') return;
+  const { outcome, cause, message } = decision;
+  const news = { workflowId, outcome, message, exitCode: pod.exit.code, attempt: runner.identity.attempt, ...defined({ cause }) };
+  await tolerate({ job }, async () => await getExternalWorkflowHandle(job).signal(stepEndedSignal, news));
 }

@@ -51,6 +51,8 @@ export const statusAnswer = z.object({ id: z.number().int(), state: z.string() }
 export const checkRunAnswer = z.object({ id: z.number().int(), external_id: z.string().nullish() });
 export const checkRunListAnswer = z.object({ total_count: z.number().int(), check_runs: z.array(checkRunAnswer) });
 
+export const changedFilesAnswer = z.array(z.object({ filename: z.string(), previous_filename: z.string().nullish() }));
+
 export const deliveryListAnswer = z.array(
   z.object({ id: z.number().int(), guid: z.string(), delivered_at: time, status_code: z.number().int(), event: z.string() }),
 );

@@ -21,7 +21,7 @@ const API_VERSION = '2022-11-28';
 const MAX_RENEWALS = 2;
 
 /** What a call needs that is not about runners, in GitHub's words. */
-const RIGHTS: Partial<Record<GitHubCall, string>> = { status: 'commit statuses: write', check_run: 'checks: write' };
+const RIGHTS: Partial<Record<GitHubCall, string>> = { status: 'commit statuses: write', check_run: 'checks: write', files: 'pull requests: read' };
 
 export interface GitHubApiOptions {
   /** The credential's name. */

@@ -1,7 +1,7 @@
 import type { CiServerErrorKind } from '../../ports.ts';
 
 /** Which call was answered: the same status means different things to different calls. */
-export type GitHubCall = 'jit' | 'registration_token' | 'installation_token' | 'runner' | 'remove' | 'list' | 'group' | 'jobs' | 'deliveries' | 'status' | 'check_run';
+export type GitHubCall = 'jit' | 'registration_token' | 'installation_token' | 'runner' | 'remove' | 'list' | 'group' | 'jobs' | 'deliveries' | 'status' | 'check_run' | 'files';
 
 /** One answer that is not a success, as it came in. */
 export interface ErrorAnswer {

@@ -9,6 +9,7 @@ import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts
 import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
 import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
+import { changedFiles } from './changedFiles.ts';
 import { CommitReports } from './commitReports.ts';
 import { Deliveries } from './deliveries.ts';
 import { ExpiringValue, type Expiring } from './expiringValue.ts';
@@ -52,6 +53,10 @@ export class GitHub implements CiServer {
 
   async reportStatus(report: CommitReport, signal?: AbortSignal): Promise<ReportTaken> {
     return await this.#reports.report(report, signal);
+  }
+
+  async changedPaths(scope: Scope, pullRequest: number, signal?: AbortSignal): Promise<string[] | undefined> {
+    return await changedFiles(this.#api, scope, pullRequest, signal);
   }
 
   async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {

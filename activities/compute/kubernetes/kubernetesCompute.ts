@@ -1,6 +1,7 @@
 /** Runners as pods: what the port asks for, put together from the parts beside this file. */
 import type { KubeConfig, V1Node, V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
 import type { PodRequest } from '../../../core/domain/pod.ts';
+import { podTemplateErrors } from '../../../core/input/podTemplate.ts';
 import { podName } from '../naming.ts';
 import { ComputeError, type Compute, type Logger } from '../../ports.ts';
 import type { PodDeletion } from '../../../core/calls/index.ts';
@@ -17,7 +18,7 @@ import { createOwnedObjects } from './ownedObjects.ts';
 import { podLogTail } from './podLogTail.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
 import { RESTRICTED, type PodPolicy } from './policy/podPolicy.ts';
-import { judgedPod, ownImages, policyFaults } from './policy/policyFaults.ts';
+import { judgedPod, ownImages, ownStore, policyFaults } from './policy/policyFaults.ts';
 import { registrationAnnotations, registrationOf, registrationSecret } from './registrationSecret.ts';
 import { claimOf, persistentVolumeClaim, writerAnnotation, writersOf } from './volumeClaims.ts';
 
@@ -57,12 +58,14 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const objects = new ApiObjects(api, { home, all });
   const pods = new LivePods(api, objects, { labelSelector: ownSelector(installation), logger, quietMs, minBackoffMs });
   const asked = new AskedDeletions();
-  const own = { images: ownImages(defaults), namespace: home, ...(defaults.store === undefined ? {} : { store: defaults.store.claim }) };
-  const judge = (pod: V1Pod, request: PodRequest): string[] => policyFaults(judgedPod(pod, request, home), policy, own);
+  const own = { images: ownImages(defaults), namespace: home, ...ownStore(defaults.store?.place) };
+  // The template, too: by the names that are Holdfast's own its containers are known.
+  const judge = (pod: V1Pod, request: PodRequest): string[] => [...podTemplateErrors(request.template ?? {}).map((error) => `pod.${error}`), ...policyFaults(judgedPod(pod, request, home), policy, own)];
   let cluster: string | undefined;
 
   return {
     kind: 'kubernetes',
+    storesSteps: defaults.store !== undefined,
     reachable: () => api.reachable(),
     podName,
 

@@ -84,8 +84,12 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
 }
 
 /** Without the supervisor nobody could tell that a step has ended. */
-function keeping({ runner, port }: { runner: Partial<V1Container>; port: number | undefined }, { storage, identity }: PodRequest, { store }: PodDefaults, { volumes = [], securityContext }: Partial<V1PodSpec>): StoredParts {
+function keeping({ runner, port }: { runner: Partial<V1Container>; port: number | undefined }, { storage, identity }: PodRequest, { store }: PodDefaults, { volumes = [], securityContext, shareProcessNamespace, hostPID }: Partial<V1PodSpec>): StoredParts {
   if (storage === undefined || store === undefined || port === undefined) return { annotations: {}, initContainers: [], containers: [], volumes: [], runner };
+  // A step that sees its uploader's process reads what that has of the store, its key included.
+  for (const [field, asked] of Object.entries({ shareProcessNamespace, hostPID })) {
+    if (asked === true) throw new ComputeError('invalid', `pod.spec.${field}: a step whose things are stored must not see its uploader's processes; remove it, or the worker's store`);
+  }
   return stored(runner, { storage, identity }, store, { port, volumes, ofPod: securityContext });
 }
 

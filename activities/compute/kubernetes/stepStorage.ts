@@ -1,29 +1,27 @@
 /** What of a job's step outlives its pod: the folders that it shares with an uploader beside it, which stores them. Pure; docs/jobs.md has the rules. */
-import type { V1Container, V1EnvVar, V1PodSecurityContext, V1SecurityContext, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import type { V1Container, V1PodSecurityContext, V1SecurityContext, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
 import { sharedKey, sharedKeys, STORED, stepFolder } from '../../../core/domain/artifactLayout.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import type { PodRequest, StorageRequest } from '../../../core/domain/pod.ts';
-import { RUNNER_CONTAINER, SHARED_CONTAINER, STEP_PATHS, STORE_VOLUME, UPLOADER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { RUNNER_CONTAINER, SHARED_CONTAINER, STEP_PATHS, UPLOADER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { merge } from './mergeTemplates.ts';
 import { UPLOAD_TIMEOUT_ANNOTATION } from './metadata.ts';
 import { NO_RIGHTS } from './podSecurity.ts';
+import { storeAccess, variables, type StorePlace } from './storeAccess.ts';
 
-/** Where this installation keeps what steps leave. */
+/** Where this installation keeps what steps leave, and what does it. */
 export interface StoreSettings {
-  /** PersistentVolumeClaim in the pods' namespace, which all nodes may mount. */
-  readonly claim: string;
+  readonly place: StorePlace;
   /** Image with the supervisor's folder, which has the uploader in it, at `/opt/holdfast`. */
   readonly image: string;
 }
 
-const STORE_PATH = '/store';
 const SECRETS_PATH = '/secrets';
 const IMAGE_FOLDER = '/opt/holdfast';
 const PROGRAM = [`${IMAGE_FOLDER}/ld.so`, '--library-path', `${IMAGE_FOLDER}/lib`, `${IMAGE_FOLDER}/node`, `${IMAGE_FOLDER}/uploader.mjs`];
-/** A namespace with a quota demands both. */
-const RESOURCES = { requests: { cpu: '10m', memory: '64Mi' }, limits: { cpu: '1', memory: '256Mi' } };
-const STORE_MOUNT = { name: STORE_VOLUME, mountPath: STORE_PATH };
+/** A namespace with a quota demands both. On its way into a bucket each of several large files takes some 30 MB of memory. */
+const resourcesFor = (place: StorePlace): NonNullable<V1Container['resources']> => ({ requests: { cpu: '10m', memory: '64Mi' }, limits: { cpu: '1', memory: 'claim' in place ? '256Mi' : '512Mi' } });
 const MOUNTS = {
   shared: { name: 'holdfast-shared', mountPath: STEP_PATHS.shared },
   artifacts: { name: 'holdfast-artifacts', mountPath: STEP_PATHS.artifacts },
@@ -47,44 +45,42 @@ export interface StoredParts {
 export function stored(runner: Partial<V1Container>, { storage, identity }: Pick<PodRequest, 'identity'> & { storage: StorageRequest }, settings: StoreSettings, { port, volumes, ofPod }: { port: number; volumes: readonly V1Volume[]; ofPod: V1PodSecurityContext | undefined }): StoredParts {
   const { path, sharedFrom, timeoutMs } = storage;
   const secrets = secretMounts(runner, volumes);
-  const own = { image: settings.image, resources: RESOURCES, securityContext: rightsOf(runner.securityContext, ofPod) };
+  const access = storeAccess(settings.place, path, identity.attempt);
+  const own = { image: settings.image, resources: resourcesFor(settings.place), securityContext: rightsOf(runner.securityContext, ofPod) };
   const folders = { SHARED_DIR: STEP_PATHS.shared, ARTIFACT_DIR: STEP_PATHS.artifacts };
   const uploader: V1Container = {
     name: UPLOADER_CONTAINER,
     ...own,
     command: PROGRAM,
-    env: variables({
-      ...folders,
-      HOLDFAST_UPLOAD_DIRECTORY: STORE_PATH,
-      HOLDFAST_UPLOAD_TO: stepFolder(path, identity.attempt),
-      HOLDFAST_UPLOAD_SHARED_KEY: sharedKey(path, identity.attempt),
-      HOLDFAST_UPLOAD_RECORDS: STEP_PATHS.records,
-      ...(secrets.length > 0 ? { HOLDFAST_UPLOAD_SECRETS: SECRETS_PATH } : {}),
-      HOLDFAST_UPLOAD_TIMEOUT: `${timeoutMs}ms`,
-      HOLDFAST_PROBE_PORT: String(port),
-    }),
-    volumeMounts: [STORE_MOUNT, ...Object.values(MOUNTS).map((mount) => ({ ...mount, readOnly: true })), ...secrets],
+    env: [
+      ...variables({
+        ...folders,
+        HOLDFAST_UPLOAD_TO: stepFolder(path, identity.attempt),
+        HOLDFAST_UPLOAD_SHARED_KEY: sharedKey(path, identity.attempt),
+        HOLDFAST_UPLOAD_RECORDS: STEP_PATHS.records,
+        ...(secrets.length > 0 ? { HOLDFAST_UPLOAD_SECRETS: SECRETS_PATH } : {}),
+        HOLDFAST_UPLOAD_TIMEOUT: `${timeoutMs}ms`,
+        HOLDFAST_PROBE_PORT: String(port),
+      }),
+      ...access.uploader.env,
+    ],
+    volumeMounts: [...access.uploader.mounts, ...Object.values(MOUNTS).map((mount) => ({ ...mount, readOnly: true })), ...secrets],
   };
   const restore: V1Container = {
     name: SHARED_CONTAINER,
     ...own,
     command: [...PROGRAM, 'restore'],
-    env: variables({ SHARED_DIR: STEP_PATHS.shared, HOLDFAST_UPLOAD_DIRECTORY: STORE_PATH, HOLDFAST_UPLOAD_SHARED_SOURCES: [...sharedKeys(path, identity.attempt - 1), ...sharedFrom].join(' ') }),
-    volumeMounts: [{ ...STORE_MOUNT, readOnly: true }, MOUNTS.shared],
+    env: [...variables({ SHARED_DIR: STEP_PATHS.shared, HOLDFAST_UPLOAD_SHARED_SOURCES: [...sharedKeys(path, identity.attempt - 1), ...sharedFrom].join(' ') }), ...access.restorer.env],
+    volumeMounts: [...access.restorer.mounts, MOUNTS.shared],
   };
   const notes = { HOLDFAST_START_NOTE_FILE: `${STEP_PATHS.records}/${STORED.started}`, HOLDFAST_MARKER_FILE: `${STEP_PATHS.records}/${STORED.finished}`, HOLDFAST_LOG_FILE: `${STEP_PATHS.records}/${STORED.log}` };
   return {
     annotations: { [UPLOAD_TIMEOUT_ANNOTATION]: formatDuration(timeoutMs), 'kubectl.kubernetes.io/default-container': RUNNER_CONTAINER },
     initContainers: [restore],
     containers: [uploader],
-    volumes: [{ name: STORE_VOLUME, persistentVolumeClaim: { claimName: settings.claim } }, ...Object.values(MOUNTS).map(({ name }): V1Volume => ({ name, emptyDir: {} }))],
+    volumes: [...access.volumes, ...Object.values(MOUNTS).map(({ name }): V1Volume => ({ name, emptyDir: {} }))],
     runner: { ...runner, env: [...(runner.env ?? []), ...variables({ ...folders, ...notes })], volumeMounts: [...(runner.volumeMounts ?? []), ...Object.values(MOUNTS)] },
   };
-}
-
-/** The kubelet would read `$(NAME)` in them as its own. */
-function variables(values: Readonly<Record<string, string>>): V1EnvVar[] {
-  return Object.entries(values).map(([name, value]) => ({ name, value: value.replaceAll('$', '$$$$') }));
 }
 
 /** Each Secret that the runner mounts, in a folder of its own. */

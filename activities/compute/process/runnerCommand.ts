@@ -19,6 +19,7 @@ export function runnerCommand(request: Pick<PodRequest, 'command' | 'args'>, byD
 /** Everything that keeps a request from ever being a process, each with the fix. */
 export function processFaults(request: Omit<PodRequest, 'identity'>, byDefault: readonly string[] | undefined, anyCommand: boolean): string[] {
   const { supervision } = request;
+  if (request.untrusted === true) return ["untrusted: processes run as the worker's own user, and an outsider's change would, too; run it on Kubernetes"];
   const brought = (['command', 'args', 'env'] as const).filter((field) => request[field] !== undefined && Object.keys(request[field]).length > 0);
   if (brought.length > 0 && !anyCommand) {
     return [`${brought.join(', ')}: this worker runs its own command only, on the machine itself; leave it out, or set HOLDFAST_ANY_COMMAND=true on the worker if whoever may start a workflow may run anything here`];

@@ -189,6 +189,27 @@ describe('configuration', () => {
     expect(loadConfig({ ...GOOD, ...env }).redeliveryIntervalMs).toBe(expected);
   });
 
+  test.each<[string, Record<string, string>, object]>([
+    ['a claim', { HOLDFAST_STORE_CLAIM: 'artifacts' }, { claim: 'artifacts' }],
+    ["a bucket of Amazon's", { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_REGION: 'eu-west-1' }, { bucket: 'artifacts', region: 'eu-west-1', pathStyle: false }],
+    ['a bucket elsewhere', { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_FOLDER: 'ci', HOLDFAST_STORE_ENDPOINT: 'https://s3.example.com/', HOLDFAST_STORE_SECRET: 'bucket.key' }, { bucket: 'artifacts', folder: 'ci', region: 'us-east-1', endpoint: 'https://s3.example.com', pathStyle: true, secret: 'bucket.key' }],
+    ['a bucket that is part of the host', { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_ENDPOINT: 'https://oss.example.com', HOLDFAST_STORE_PATH_STYLE: 'false' }, { bucket: 'artifacts', region: 'us-east-1', endpoint: 'https://oss.example.com', pathStyle: false }],
+  ])('the store may be %s', (_what, env, expected) => {
+    expect(loadConfig({ ...GOOD, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', ...env }).compute).toMatchObject({ store: expected });
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['claim and bucket', { HOLDFAST_STORE_CLAIM: 'artifacts', HOLDFAST_STORE_BUCKET: 'artifacts' }, 'HOLDFAST_STORE_CLAIM: HOLDFAST_STORE_BUCKET is set too: keep one of the two'],
+    ['no bucket', { HOLDFAST_STORE_SECRET: 'key' }, 'HOLDFAST_STORE_SECRET: is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it'],
+    ['an address for a name', { HOLDFAST_STORE_BUCKET: 's3://artifacts' }, 'HOLDFAST_STORE_BUCKET: "s3://artifacts" is not a bucket\'s name: use 3 to 255 letters, digits, dots, dashes and underscores, and no s3:// before it'],
+  ])('no store: %s', (_what, env, expected) => {
+    expect(problemsOf({ ...GOOD, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', ...env })).toEqual([expected]);
+  });
+
+  test.each(['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'])('%s needs the image that has the uploader', (name) => {
+    expect(problemsOf({ ...GOOD, [name]: 'artifacts' })).toEqual([`${name}: needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE`]);
+  });
+
   test('worker versioning is on when the controller names both', () => {
     expect(loadConfig({ ...GOOD, TEMPORAL_DEPLOYMENT_NAME: 'd', TEMPORAL_WORKER_BUILD_ID: 'b' }).versioning).toEqual({ deploymentName: 'd', buildId: 'b' });
   });

@@ -139,6 +139,6 @@ describe('reading a delivery', () => {
   });
 
   test('other events are ignored', () => {
-    expect(readDelivery('push', body({}))).toEqual({ kind: 'ignored', why: 'other_event' });
+    expect(readDelivery('star', body({}))).toEqual({ kind: 'ignored', why: 'other_event' });
   });
 });

@@ -4,14 +4,14 @@ import type { Cancellation } from '../../../core/domain/cancellation.ts';
 import { nextAction, type JobFacts, type JobAction, type StepFacts } from '../../../workflows/job/plan.ts';
 
 const NOW = 1_000_000;
-type Word = 'waiting' | 'running' | 'stopping' | 'killed' | 'ok' | 'failed' | 'errored' | 'aborted' | 'skipped' | 'not run';
+type Word = 'waiting' | 'running' | 'stopping' | 'killed' | 'going' | 'ok' | 'failed' | 'errored' | 'aborted' | 'skipped' | 'not run';
 
 /** Steps written as `pre:ok test:running post:waiting`; flags of a post step after a slash: `post:waiting/optional`. */
 function steps(text: string): StepFacts[] {
   return text.split(' ').map((each, index) => {
     const [stage = '', rest = ''] = each.split(':');
     const [word, flag] = rest.split('/') as [Word, string?];
-    const base = { stage: stage as StepFacts['stage'], name: `s${index}`, bestEffort: flag === 'bestEffort', optionalOnSuccess: flag === 'optional' };
+    const base = { stage: stage as StepFacts['stage'], name: `s${index}`, bestEffort: flag === 'bestEffort', optionalOnSuccess: flag === 'optional', lives: false };
     switch (word) {
       case 'waiting':
       case 'running':
@@ -22,6 +22,8 @@ function steps(text: string): StepFacts[] {
         return { ...base, state: 'running', stopAsked: 'stop' };
       case 'killed':
         return { ...base, state: 'running', stopAsked: 'force' };
+      case 'going':
+        return { ...base, state: 'ended', outcome: 'succeeded', lives: true };
       case 'ok':
         return { ...base, state: 'ended', outcome: 'succeeded' };
       case 'errored':
@@ -65,6 +67,22 @@ describe('left alone', () => {
     ['… of a best-effort one, too', 'test:ok post:failed/bestEffort post:waiting/optional', start(2)],
   ])('%s', (_what, text, expected) => {
     expect(decide(text)).toMatchObject(expected);
+  });
+});
+
+describe('a step is over, and its pod goes', () => {
+  const killed = { ...steps('test:going')[0], stopAsked: 'force' } as StepFacts;
+  test.each<[what: string, steps: string, more: Partial<JobFacts>, expected: object]>([
+    ['the next begins', 'pre:going test:waiting', {}, start(1)],
+    ['nothing is next: it is waited for, whatever the clock says', 'pre:ok test:going', { timeoutAtMs: NOW, endsAtMs: NOW }, { kind: 'wait', step: 1 }],
+    ['… also out of grace', 'test:ok post:going', OUT_OF_GRACE, { kind: 'wait', step: 1 }],
+    ['… by force it is killed', 'test:going', FORCE, { kind: 'stop', step: 0, mode: 'force' }],
+    ['… once', '', { ...FORCE, steps: [killed] }, { kind: 'wait', step: 0 }],
+    ['… a stop leaves it alone', 'test:going', STOP, { kind: 'wait', step: 0 }],
+  ])('%s', (_what, text, more, expected) => {
+    const action = decide(text, more);
+    expect(action).toMatchObject(expected);
+    if (action.kind === 'wait') expect(action.untilMs).toBeUndefined();
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { reportName } from '../../../core/domain/changeSet.ts';
 import type { ReportedState } from '../../../core/contract/index.ts';
 import type { GroupState } from '../../../workflows/jobGroup/groupState.ts';
-import { reportWords, reportedState, type RunEnd } from '../../../workflows/jobGroup/reportWords.ts';
+import { reportWords, reportedState, supersededWords, type RunEnd } from '../../../workflows/jobGroup/reportWords.ts';
 
 test.each<[what: string, state: GroupState, expected: ReportedState | undefined]>([
   ['nothing has come yet', { generation: 0, waits: false }, undefined],
@@ -28,6 +28,10 @@ describe('the words', () => {
     ['aborted', end('aborted', 'The job was ended (run_timeout, stop): it ran for 2h (timeout).', 'run_timeout'), 'Aborted. The job was ended (run_timeout, stop): it ran for 2h (timeout).'],
   ])('%s', (state, ended, description) => {
     expect(reportWords(state, ended).description).toBe(description);
+  });
+
+  test('of an older version', () => {
+    expect(supersededWords('4f2a9c1')).toEqual({ description: 'Superseded by 4f2a9c1.', details: [], cause: 'superseded' });
   });
 
   test('a line for each step, with why it did not succeed', () => {

@@ -3,6 +3,7 @@ import { churn } from './churn.ts';
 import { events } from './events.ts';
 import { finish } from './finish.ts';
 import { fleet } from './fleet.ts';
+import { job } from './job.ts';
 import { lifecycle } from './lifecycle.ts';
 import { recovery } from './recovery.ts';
 import { scaleup } from './scaleup.ts';
@@ -11,4 +12,4 @@ import { waiting } from './waiting.ts';
 import { webhook } from './webhook.ts';
 
 /** All benchmarks, in the order in which they are listed. */
-export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, events, recovery, supervisor, webhook];
+export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, events, recovery, job, supervisor, webhook];

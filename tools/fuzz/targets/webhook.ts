@@ -13,14 +13,15 @@ import { target } from '../target.ts';
 const SECRET = 'secret';
 const DELIVERY = '72d3162e-cc78-11e3-81ab-4c9367dc0958';
 
-/** GitHub's own examples: those of jobs, as if they were of today, and one of each other event. */
+/** GitHub's own examples: those of jobs and changes, as if they were of today, and one of each other event. */
 const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as { name: string; examples: object[] }[];
-const written = JSON.stringify(examples.find(({ name }) => name === 'workflow_job')?.examples ?? []);
-const jobs = JSON.parse(written.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, new Date().toISOString())) as object[];
+const ofToday = (event: string): object[] => JSON.parse(JSON.stringify(examples.find(({ name }) => name === event)?.examples ?? []).replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, new Date().toISOString())) as object[];
+const jobs = ofToday('workflow_job');
+const changes = ['push', 'pull_request'].flatMap(ofToday);
 const others = examples.flatMap(({ examples: [first] }) => (first === undefined ? [] : [first])).slice(0, 20);
 
 const body = fc.oneof(
-  { arbitrary: mutatedJson([...jobs, ...jobs, ...others]).map((value) => JSON.stringify(value) ?? ''), weight: 4 },
+  { arbitrary: mutatedJson([...jobs, ...jobs, ...changes, ...others]).map((value) => JSON.stringify(value) ?? ''), weight: 4 },
   { arbitrary: mutatedText(jobs.map((job) => JSON.stringify(job)), ['"', '\\', '\\u0000', '\\ud800', '{', '}', ',', ':', '1e999', '\uFEFF']), weight: 1 },
 );
 
@@ -28,6 +29,7 @@ const header = mutatedText(['workflow_job', 'ping', 'application/json', 'applica
 /** Absent: as GitHub sends it. Mostly all are: one that is wrong is enough for a refusal before the body is read. */
 const headers: Arbitrary<{ event?: string; delivery?: string; signature?: string; type?: string }> = fc.oneof(
   { arbitrary: fc.constant({}), weight: 2 },
+  { arbitrary: fc.record({ event: fc.constantFrom('push', 'pull_request') }), weight: 1 },
   { arbitrary: fc.record({ event: header, delivery: header, signature: header, type: header }, { requiredKeys: [] }), weight: 1 },
 );
 

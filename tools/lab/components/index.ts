@@ -8,6 +8,7 @@ import { kubelet } from './kubelet.ts';
 import { kubeScheduler } from './kubeScheduler.ts';
 import { kwok } from './kwok.ts';
 import { temporal } from './temporal.ts';
+import { versitygw } from './versitygw.ts';
 
 /** All components; a component comes after those it needs. */
 export const COMPONENTS: Readonly<Record<ComponentName, Component>> = {
@@ -19,14 +20,16 @@ export const COMPONENTS: Readonly<Record<ComponentName, Component>> = {
   containerd,
   kubelet,
   kwok,
+  versitygw,
 };
 
 /** The components a lab consists of, in the order of their start. */
-export function componentsOf(record: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes'>): Component[] {
+export function componentsOf(record: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3'>): Component[] {
   return [
     ...(record.temporal ? [temporal] : []),
     ...(record.kubernetes ? [etcd, kubeApiserver, kubeControllerManager, kubeScheduler] : []),
     ...(record.nodes === 'kubelet' ? [containerd, kubelet] : []),
     ...(record.nodes === 'kwok' ? [kwok] : []),
+    ...(record.s3 === true ? [versitygw] : []),
   ];
 }

@@ -9,6 +9,7 @@ import { makeSupervisorFolder } from '../../../deploy/images/supervisorFolder.ts
 import { ComponentUnavailableError } from '../options.ts';
 import type { ImageConfig } from './ociImage.ts';
 import { addLibraries, addProgram } from './rootfs.ts';
+import { addWorker, WORKER_SOURCES } from './workerApp.ts';
 
 /** An image made of programs of this machine, since none can be counted on to be pullable. */
 export interface ImageDefinition {
@@ -35,6 +36,8 @@ export const BUSYBOX_IMAGE = 'holdfast.test/busybox:1';
 export const RUNNER_IMAGE = 'holdfast.test/runner:1';
 /** Where pods get the supervisor from: `cp -R /opt/holdfast/. TARGET`. */
 export const SUPERVISOR_IMAGE = 'holdfast.test/supervisor:1';
+/** The worker's, as deploy/images/worker.Dockerfile makes it, without its tag. */
+export const WORKER_REPOSITORY = 'holdfast.test/worker';
 
 const tini = (): string => find('tini', 'HOLDFAST_TINI_BIN', ['/usr/bin/tini-static', '/usr/bin/tini', '/sbin/tini'], 'apt-get install tini');
 const staticTini = (): string => find('tini-static', 'HOLDFAST_TINI_STATIC_BIN', ['/usr/bin/tini-static', '/sbin/tini-static'], 'apt-get install tini');
@@ -83,8 +86,7 @@ export const IMAGES: readonly ImageDefinition[] = [
           await addProgram(root, tini(), '/sbin/tini');
           await addProgram(root, bash(), '/bin/bash');
           await addLibraries(root, node());
-          await mkdir(join(root, 'usr/local/bin'), { recursive: true });
-          await symlink('/opt/holdfast/node', join(root, 'usr/local/bin/node'));
+          await symlinkAt(root, 'usr/local/bin/node', '/opt/holdfast/node');
           await mkdir(join(root, 'opt/holdfast'), { recursive: true });
           if (existsSync(simulator)) await cp(simulator, join(root, 'opt/holdfast/simulator'), { recursive: true });
           await writeFile(join(root, 'opt/holdfast/package.json'), JSON.stringify({ type: 'module' }));
@@ -97,6 +99,22 @@ export const IMAGES: readonly ImageDefinition[] = [
     ],
   },
 ];
+
+const workerLayer: LayerDefinition = {
+  fingerprint: () => fingerprintOf([node()], WORKER_SOURCES.map((source) => join(project, source))),
+  fill: async (root) => {
+    await addLibraries(root, node());
+    await symlinkAt(root, 'usr/local/bin/node', '/opt/holdfast/node');
+    await addWorker(root, project, node());
+  },
+};
+
+/** The worker as users run it; not on a node before somebody asks for it. Tags differ by their name alone. */
+export const workerImage = (tag: string): ImageDefinition => ({
+  reference: `${WORKER_REPOSITORY}:${tag}`,
+  config: { command: ['node', 'dist/worker/main.js'], workingDir: '/app' },
+  layers: [busyboxLayer, supervisorLayer, workerLayer],
+});
 
 /** Changes whenever the image would. */
 export async function fingerprintOfImage({ reference, config, layers }: ImageDefinition): Promise<string> {
@@ -114,6 +132,11 @@ async function addBusybox(root: string): Promise<void> {
   await chmod(join(root, 'home/runner'), 0o777);
   await writeFile(join(root, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\nrunner:x:1001:1001:runner:/home/runner:/bin/sh\n');
   await writeFile(join(root, 'etc/group'), 'root:x:0:\nrunner:x:1001:\n');
+}
+
+async function symlinkAt(root: string, path: string, target: string): Promise<void> {
+  await mkdir(dirname(join(root, path)), { recursive: true });
+  await symlink(target, join(root, path));
 }
 
 function find(name: string, env: string, candidates: readonly string[], fix: string): string {
@@ -135,6 +158,7 @@ async function fingerprintOf(programs: readonly string[], folders: readonly stri
 }
 
 async function treeFacts(folder: string): Promise<string[]> {
+  if ((await stat(folder).catch(() => undefined))?.isFile() === true) return [folder, await readFile(folder, 'utf8')];
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const facts: string[] = [];

@@ -11,11 +11,11 @@ import { ImageLayout } from './ociImage.ts';
 /** Which content of each image the node has: `<reference>` → fingerprint. */
 const ledgerPath = (lab: Lab): string => join(containerdFolder(lab), 'images.json');
 
-/** The images that the node lacks, or has in an older content (the simulator's runner was edited). */
-export async function staleImages(lab: Lab): Promise<ImageDefinition[]> {
+/** Those of the images that the node lacks, or has in an older content (the simulator's runner was edited). */
+export async function staleImages(lab: Lab, images: readonly ImageDefinition[] = IMAGES): Promise<ImageDefinition[]> {
   const ledger = (await readJson<Record<string, string>>(ledgerPath(lab))) ?? {};
-  const fingerprints = await Promise.all(IMAGES.map(fingerprintOfImage));
-  return IMAGES.filter((image, index) => ledger[image.reference] !== fingerprints[index]);
+  const fingerprints = await Promise.all(images.map(fingerprintOfImage));
+  return images.filter((image, index) => ledger[image.reference] !== fingerprints[index]);
 }
 
 /** Builds these images and puts them into the node's containerd, all at once: what they share is made and read once. */

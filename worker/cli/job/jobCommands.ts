@@ -4,24 +4,27 @@ import type { CancelMode } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
 import { readLimit, warn, withSession, type CommandContext } from '../commandContext.ts';
 import { CliError } from '../terminal/exit.ts';
+import { addDefinitionCommands } from './definitionCommands.ts';
 import type { JobSelection } from './getJob.ts';
 import type { VersionFlags } from './runVersion.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addJobCommands(program: Command, context: CommandContext): void {
-  const job = program.command('job').description('run, list, look at and cancel jobs of several steps (pre, test, post)');
+  const job = program.command('job').description('run, list, look at and cancel jobs of several steps (pre, test, post), and declare what starts them');
   addRun(job, context);
   addList(job, context);
   addGet(job, context);
   addCancel(job, context);
   addLogs(job, context);
+  addDefinitionCommands(job, context);
   job
     .command('schema')
     .description('print the JSON Schema of a job, for editors')
-    .addHelpText('after', '\nExample:\n  $ holdfast job schema > job.schema.json')
-    .action(async () => {
-      const { jobJsonSchema } = await import('./jobJsonSchema.ts');
-      const schema = jobJsonSchema();
+    .option('--declared', 'of a file of declared jobs')
+    .addHelpText('after', '\nExamples:\n  $ holdfast job schema > job.schema.json\n  $ holdfast job schema --declared > jobs.schema.json')
+    .action(async ({ declared = false }: { declared?: boolean }) => {
+      const { jobJsonSchema, jobDefinitionJsonSchema } = await import('./jobJsonSchema.ts');
+      const schema = declared ? jobDefinitionJsonSchema() : jobJsonSchema();
       context.output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
     });
 }
@@ -114,10 +117,10 @@ function addLogs(job: Command, context: CommandContext): void {
     .option('--follow', 'until the job has ended')
     .option('--timestamps', 'the time before each line')
     .addOption(new Option('--step <name>', 'instead: what this step has printed, from the store').conflicts(['follow', 'timestamps']))
-    .option('--store <folder>', 'with --step: where the claim of HOLDFAST_STORE_CLAIM is mounted here')
-    .addHelpText('after', '\nExamples:\n  $ holdfast job logs web-brisk-otter-7f3a --follow\n  $ holdfast job logs web-brisk-otter-7f3a --step unit --store /mnt/artifacts')
+    .option('--store <folder>', 'with --step: where the claim of HOLDFAST_STORE_CLAIM is mounted here; a bucket is s3://bucket/folder, and the usual AWS_… variables lead to it')
+    .addHelpText('after', '\nExamples:\n  $ holdfast job logs web-brisk-otter-7f3a --follow\n  $ holdfast job logs web-brisk-otter-7f3a --step unit --store /mnt/artifacts\n  $ AWS_PROFILE=ci holdfast job logs web-brisk-otter-7f3a --step unit --store s3://artifacts/ci')
     .action(async (id: string, { step, store, ...flags }: { step?: string; store?: string; follow?: boolean; timestamps?: boolean }) => {
-      if ((step === undefined) !== (store === undefined)) throw new CliError('usage', step === undefined ? '--store: add --step, whose log it is' : '--step: add --store, the folder in which the store is mounted here');
+      if ((step === undefined) !== (store === undefined)) throw new CliError('usage', step === undefined ? '--store: add --step, whose log it is' : '--step: add --store, the folder in which the store is mounted here, or s3://bucket/folder');
       if (step !== undefined && store !== undefined) {
         const { stepLog } = await import('./stepLog.ts');
         return await withSession(command, context, (session) => stepLog(session, context.output, id, step, store));

@@ -59,7 +59,7 @@ async function stopOne(session: Session, workflowId: string, runId: string, opti
   const base = { id: workflowId, runId, mode: options.mode };
   let note: string | undefined;
   try {
-    note = await request(session, workflowId, options);
+    note = await requestStop(session, workflowId, options);
   } catch (error) {
     // One of many may have ended meanwhile, and its failure must not hide the others.
     if (alone) throw error;
@@ -69,7 +69,8 @@ async function stopOne(session: Session, workflowId: string, runId: string, opti
   return { ...base, accepted: true, ...defined({ note, end }) };
 }
 
-async function request(session: Session, workflowId: string, options: StopOptions): Promise<string | undefined> {
+/** @returns what there is to say of how it was taken @throws CliError */
+export async function requestStop(session: Session, workflowId: string, options: StopOptions): Promise<string | undefined> {
   const reason = options.reason ?? `${options.action} ${requestedBy()}`;
   const handle = session.client.workflow.getHandle(workflowId);
   if (options.action === 'drain') {

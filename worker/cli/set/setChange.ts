@@ -75,7 +75,8 @@ export async function deleteSet(session: Session, output: Output, name: string, 
   return deleted ? EXIT.ok : EXIT.failed;
 }
 
-async function askToEnd(session: Session, output: Output, workflowId: string, { yes, reason = requestedBy() }: { yes?: boolean; reason?: string }): Promise<{ line: string; note?: string; status?: RunnerSetStatus }> {
+/** Has a set drain its runners and end. @param workflowId - of a set that runs @throws CliError as {@link tellSet} */
+export async function askToEnd(session: Session, output: Output, workflowId: string, { yes, reason = requestedBy() }: { yes?: boolean; reason?: string }): Promise<{ line: string; note?: string; status?: RunnerSetStatus }> {
   const name = nameOf(workflowId);
   const before = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
   if (before === undefined) {

@@ -19,12 +19,17 @@ export interface SetChange {
  */
 export function diffSets(before: RunnerSetInput, after: RunnerSetInput): SetChange[] {
   const { holds, paused } = before;
-  const [old, wanted] = [leaves(before), leaves({ ...defined({ holds, paused }), ...defined(after) })];
+  return diffDeclarations(before, { ...defined({ holds, paused }), ...defined(after) }, isEnvironment);
+}
+
+/** @param isHidden - tells fields whose values may be what nobody is to read */
+export function diffDeclarations(before: object, after: object, isHidden: (field: string) => boolean): SetChange[] {
+  const [old, wanted] = [leaves(before), leaves(after)];
   const fields = [...new Set([...old.keys(), ...wanted.keys()])].toSorted();
   return fields.flatMap((field) => {
     const [from, to] = [old.get(field), wanted.get(field)];
     if (same(from, to)) return [];
-    if (isEnvironment(field)) return [{ field, ...(from === undefined ? {} : { from: HIDDEN }), ...(to === undefined ? {} : { to: HIDDEN }), hidden: true as const }];
+    if (isHidden(field)) return [{ field, ...(from === undefined ? {} : { from: HIDDEN }), ...(to === undefined ? {} : { to: HIDDEN }), hidden: true as const }];
     return [{ field, ...defined({ from, to }) }];
   });
 }

@@ -1,9 +1,9 @@
-/** The documents of `holdfast set apply -f`: YAML, of several documents or with lists in them, or JSON. */
+/** The documents of `holdfast set apply -f` and `holdfast job apply -f`: YAML, of several documents or with lists in them, or JSON. */
 import { isAlias, isNode, LineCounter, type Document, type Node } from 'yaml';
 import { YamlError, yamlDocuments, type YamlDocument } from '../../settings/yamlDocuments.ts';
 import { CliError } from '../terminal/exit.ts';
 
-/** One set, as it is written; not validated. */
+/** One set or job, as it is written; not validated. */
 export interface SetDocument {
   /** For messages: `document 2 (linux)`, `document 1, item 3`. */
   readonly label: string;
@@ -15,14 +15,17 @@ export interface SetDocument {
 /**
  * Splits a file into its documents. Empty ones do not count; the items of a list count as documents.
  * @param shown - the file's name, for messages
+ * @param otherwise - what is said of a file that holds none
  * @throws CliError `invalid_input`, with everything that is no YAML, or when it is too long
  */
-export function readSetDocuments(text: string, shown: string): SetDocument[] {
+export function readSetDocuments(text: string, shown: string, otherwise = NO_SET): SetDocument[] {
   const lines = new LineCounter();
   const found = parse(text, lines, shown).flatMap(({ document, value }, index) => split(document, value, index + 1, lines));
-  if (found.length === 0) throw new CliError('invalid_input', `${shown} holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"`);
+  if (found.length === 0) throw new CliError('invalid_input', `${shown} ${otherwise}`);
   return found;
 }
+
+const NO_SET = 'holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"';
 
 function parse(text: string, lines: LineCounter, shown: string): YamlDocument[] {
   try {

@@ -47,6 +47,8 @@ export interface OwnParts {
   readonly images: readonly string[];
   /** Claim with the store of what steps leave, which a pod may mount under its own name for it. @default none */
   readonly store?: string;
+  /** Secret with the key of the store, which the containers beside a step may have. @default none */
+  readonly storeSecret?: string;
   /** The worker's namespace. */
   readonly namespace: string;
 }

@@ -3,7 +3,7 @@
  * CEL, for the API server, which holds a worker to it that is not itself any more. test/integration/kubernetes.policy has both judge the same pods.
  */
 import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
-import { STORE_VOLUME } from '../../../../core/domain/podTemplate.ts';
+import { SHARED_CONTAINER, STORE_VOLUME, UPLOADER_CONTAINER } from '../../../../core/domain/podTemplate.ts';
 import { covered, patternSource } from './patterns.ts';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
 import { quantityOf } from './quantity.ts';
@@ -16,6 +16,8 @@ export interface JudgedPod {
   readonly name: string;
   /** Claims that are made for it alone. */
   readonly claims: readonly string[];
+  /** It runs what an outsider has written. */
+  readonly untrusted?: true;
 }
 
 interface Rule {
@@ -47,6 +49,9 @@ const everyVolume = (condition: string): string => all('object.spec.volumes', 'v
 /** What `matches` takes: a string of CEL is escaped as one of JSON is. */
 const isCovered = (value: string, patterns: readonly string[]): string => (patterns.length === 0 ? 'false' : `${value}.matches(${JSON.stringify(`(?s)${patternSource(patterns)}`)})`);
 const list = (values: readonly string[]): string => JSON.stringify(values);
+
+/** Containers that Holdfast adds to a step's pod: no template has one of these names. */
+const BESIDE_A_STEP: readonly string[] = [UPLOADER_CONTAINER, SHARED_CONTAINER];
 
 /** Those that Holdfast itself uses, and one that has a rule of its own. */
 const OWN_KINDS = ['downwardAPI', 'emptyDir', 'hostPath', 'persistentVolumeClaim'];
@@ -84,11 +89,11 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'secrets',
-    refused: (pod, { secrets }) => {
+    refused: (pod, { secrets }, { storeSecret }) => {
       const allowed = (name: string | undefined): boolean => name === undefined || covered(secrets, name);
       return [
-        ...ofContainers(pod, ({ env = [], envFrom = [] }, path) => [
-          ...env.map(({ valueFrom }, i) => valueFrom?.secretKeyRef?.name !== pod.name && !allowed(valueFrom?.secretKeyRef?.name) && `${path}.env[${i}]: the Secret "${valueFrom?.secretKeyRef?.name}"`),
+        ...ofContainers(pod, ({ name: container, env = [], envFrom = [] }, path) => [
+          ...env.map(({ valueFrom }, i) => valueFrom?.secretKeyRef?.name !== pod.name && !(BESIDE_A_STEP.includes(container) && valueFrom?.secretKeyRef?.name === storeSecret) && !allowed(valueFrom?.secretKeyRef?.name) && `${path}.env[${i}]: the Secret "${valueFrom?.secretKeyRef?.name}"`),
           ...envFrom.map(({ secretRef }, i) => !allowed(secretRef?.name) && `${path}.envFrom[${i}]: the Secret "${secretRef?.name}"`),
         ]),
         ...ofVolumes(pod, ({ secret, projected }, path) => [
@@ -98,9 +103,10 @@ export const POD_RULES: readonly Rule[] = [
         ...said((pod.spec.imagePullSecrets ?? []).map(({ name = '' }, i) => !allowed(name) && `imagePullSecrets[${i}]: the Secret "${name}"`)),
       ];
     },
-    cel: ({ secrets }) => {
+    cel: ({ secrets }, { storeSecret }) => {
       const has = (name: string): string => isCovered(name, secrets);
-      const env = all('c.env', 'e', `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${has('e.valueFrom.secretKeyRef.name')}`);
+      const ofStore = storeSecret === undefined ? '' : `(c.name in ${list(BESIDE_A_STEP)} && e.valueFrom.secretKeyRef.name == "${storeSecret}") || `;
+      const env = all('c.env', 'e', `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${ofStore}${has('e.valueFrom.secretKeyRef.name')}`);
       const envFrom = all('c.envFrom', 'e', `!has(e.secretRef) || ${has('e.secretRef.name')}`);
       const projected = `!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.secret) || ${has('s.secret.name')})`;
       const volumes = everyVolume(`(!has(v.secret) || (has(v.secret.secretName) && ${has('v.secret.secretName')})) && (${projected})`);

@@ -1,7 +1,10 @@
 /** A pod before its policy, for admission and creation. Pure. */
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
+import { OUTSIDERS_VOLUMES } from '../../../../core/domain/outsiders.ts';
 import type { PodRequest } from '../../../../core/domain/pod.ts';
+import { defined } from '../../../../core/defined.ts';
 import type { PodDefaults } from '../podSpec.ts';
+import type { StorePlace } from '../storeAccess.ts';
 import { claimOf } from '../volumeClaims.ts';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
 import { POD_RULES, type JudgedPod } from './podRules.ts';
@@ -12,7 +15,7 @@ const LONGEST = 500;
 /** What of a pod the policy does not allow, one sentence each, with the rule and the fix; empty for a pod that may be. */
 export function policyFaults(pod: JudgedPod, policy: PodPolicy, own: OwnParts): string[] {
   try {
-    return refusals(pod, policy, own);
+    return pod.untrusted ? refusals(pod, outsidersPolicy(policy), own, OUTSIDERS) : refusals(pod, policy, own);
   } catch (error) {
     // A starter's template is anybody's text: what cannot be judged is not allowed.
     if (error instanceof TypeError) return [`pod: a part of it does not have the shape of Kubernetes' PodSpec, and cannot be judged by the worker's pod policy; look for a list that is none, an object that is none, or a name that is no text`];
@@ -20,17 +23,29 @@ export function policyFaults(pod: JudgedPod, policy: PodPolicy, own: OwnParts): 
   }
 }
 
-function refusals(pod: JudgedPod, policy: PodPolicy, own: OwnParts): string[] {
-  return POD_RULES.flatMap((rule) =>
-    rule.refused(pod, policy, own).map((what) => `${what.length > LONGEST ? `${what.slice(0, LONGEST)} …` : what} is not allowed by "${rule.field}" of the worker's pod policy; leave it out, or have it allowed there (HOLDFAST_POD_POLICY_FILE)`),
-  );
+function refusals(pod: JudgedPod, policy: PodPolicy, own: OwnParts, why = WHY): string[] {
+  return POD_RULES.flatMap((rule) => rule.refused(pod, policy, own).map((what) => `${what.length > LONGEST ? `${what.slice(0, LONGEST)} …` : what} is not allowed ${why(rule.field)}`));
+}
+
+const WHY = (field: string): string => `by "${field}" of the worker's pod policy; leave it out, or have it allowed there (HOLDFAST_POD_POLICY_FILE)`;
+const OUTSIDERS = (field: string): string => `in the run of an outsider's change ("${field}" of the pod policy, of which most is not for those); leave it out, also of the worker's own template`;
+
+/** Nothing by which they would get at something of others', whatever others may. */
+function outsidersPolicy(policy: PodPolicy): PodPolicy {
+  return { ...policy, serviceAccounts: [], secrets: [], claims: [], volumes: [...OUTSIDERS_VOLUMES], hostPaths: [], host: [], privileged: false, capabilities: [] };
 }
 
 /** @param home - the worker's namespace */
-export function judgedPod({ metadata, spec }: V1Pod, { identity, namespace, volumeClaims = [] }: PodRequest, home: string): JudgedPod {
+export function judgedPod({ metadata, spec }: V1Pod, { identity, namespace, volumeClaims = [], untrusted }: PodRequest, home: string): JudgedPod {
   const claims = volumeClaims.filter(({ claim }) => claim === undefined).map((claim) => claimOf(identity, claim));
   const present = JSON.parse(JSON.stringify(spec), (_field, value: unknown) => (value === null ? undefined : value)) as V1PodSpec;
-  return { spec: present, namespace: namespace ?? home, name: metadata?.name ?? '', claims };
+  return { spec: present, namespace: namespace ?? home, name: metadata?.name ?? '', claims, ...(untrusted ? { untrusted } : {}) };
+}
+
+/** Of the store what a pod refers to. */
+export function ownStore(place: StorePlace | undefined): Pick<OwnParts, 'store' | 'storeSecret'> {
+  if (place === undefined) return {};
+  return 'claim' in place ? { store: place.claim } : defined({ storeSecret: place.secret });
 }
 
 /** The images that the worker's settings name. */

@@ -1,0 +1,50 @@
+/** For which change sets nothing runs any more: by Temporal's own record of each, in case a word of theirs was lost or they were ended from outside. */
+import { getClient, log } from '@temporalio/activity';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { DefinitionActivities } from '../../core/calls/index.ts';
+import { jobGroupStatusQuery, type JobGroupStatus } from '../../core/contract/index.ts';
+import { withHeartbeats } from '../heartbeats.ts';
+import { each } from '../sets/each.ts';
+
+/** A group that nobody answers for now says nothing about its runs. */
+const QUERY_DEADLINE_MS = 5_000;
+
+export const findOver: DefinitionActivities['findOver'] = async ({ groups }) => {
+  const over: string[] = [];
+  await withHeartbeats(`${groups.length} change sets`, async () =>
+    await each(groups, async (group) => {
+      if (await isOver(getClient(), group)) over.push(group);
+    }),
+  );
+  return { over };
+};
+
+/** The run of a group that was ended from outside goes on without it, and has its turn as long. */
+async function isOver(client: Client, group: string): Promise<boolean> {
+  const isRunning = await runs(client, group);
+  if (isRunning === undefined) return true;
+  const status = await statusOf(client, group);
+  if (status === undefined) return false;
+  if (isRunning) return status.running === undefined && !status.waits;
+  return status.running === undefined || (await runs(client, status.running.workflowId)) !== true;
+}
+
+/** @returns `undefined`: there is none */
+async function runs(client: Client, workflowId: string): Promise<boolean | undefined> {
+  try {
+    return (await client.workflow.getHandle(workflowId).describe()).status.name === 'RUNNING';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** Of one that has ended it is what held then. @returns `undefined`: nobody answers for it now */
+async function statusOf(client: Client, group: string): Promise<JobGroupStatus | undefined> {
+  try {
+    return await client.withDeadline(Date.now() + QUERY_DEADLINE_MS, async () => await client.workflow.getHandle(group).query(jobGroupStatusQuery));
+  } catch (error) {
+    log.info('The runs of a change set do not say how they are: they keep their turn until the next look', { group, why: String(error) });
+    return undefined;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * GitHub's filter patterns for branches and paths:
+ * https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#filter-pattern-cheat-sheet
+ * Glob libraries read `?`, `+` and `**` within a segment otherwise (GitHub: the character before, any number of folders). Not by a regular expression: what is
+ * matched is an outsider's text, and must not take long. Pure.
+ */
+
+/** What one place of a text may be, and how often. */
+interface Token {
+  readonly takes: (character: string) => boolean;
+  readonly least: 0 | 1;
+  readonly many: boolean;
+  /** So many tokens may be passed over together, this one among them. */
+  readonly skips?: number;
+}
+
+const ANY = (): boolean => true;
+const WITHIN = (character: string): boolean => character !== '/';
+/** Before the two tokens of `**` + `/`, which stand for nothing, too. */
+const FOLDERS: Token = { takes: () => false, least: 0, many: false, skips: 3 };
+
+/** In characters; a longer text matches nothing. */
+const LONGEST_TEXT = 4_096;
+
+/** Is the text let through? The last pattern that matches decides, and one with `!` lets nothing through. */
+export function passesFilter(patterns: readonly string[], text: string): boolean {
+  let passes = false;
+  for (const pattern of patterns) {
+    const isNegative = pattern.startsWith('!');
+    if (matchesPattern(isNegative ? pattern.slice(1) : pattern, text)) passes = !isNegative;
+  }
+  return passes;
+}
+
+/** In time that grows with the text times the pattern. @param pattern - one that {@link patternFault} finds nothing wrong with */
+export function matchesPattern(pattern: string, text: string): boolean {
+  if (text.length > LONGEST_TEXT) return false;
+  const tokens = readPattern(pattern);
+  let states = reach(tokens, new Set([0]));
+  for (const character of text) {
+    const next = new Set<number>();
+    for (const at of states) {
+      const token = tokens[at];
+      if (token?.takes(character) !== true) continue;
+      next.add(at + 1);
+      if (token.many) next.add(at);
+    }
+    if (next.size === 0) return false;
+    states = reach(tokens, next);
+  }
+  return states.has(tokens.length);
+}
+
+/** What keeps a text from being a pattern; `undefined`: nothing. */
+export function patternFault(pattern: string): string | undefined {
+  const positive = pattern.replace(/^!/, '');
+  if (positive === '') return 'is empty';
+  if (/^[?+]/.test(positive)) return 'begins with a "?" or "+", which stand for the character before; write "\\?" for the character itself';
+  const open = positive.replaceAll(/\\./gs, '').replaceAll(/\[[^\]]+\]/g, '');
+  if (open.includes('[')) return 'has a "[" without its "]"; write "\\[" for the character itself';
+  return undefined;
+}
+
+/** With all places that are reached without another character. */
+function reach(tokens: readonly Token[], from: ReadonlySet<number>): Set<number> {
+  const reached = new Set(from);
+  for (const at of reached) {
+    const token = tokens[at];
+    if (token === undefined) continue;
+    if (token.least === 0) reached.add(at + 1);
+    if (token.skips !== undefined) reached.add(at + token.skips);
+  }
+  return reached;
+}
+
+function readPattern(pattern: string): Token[] {
+  const tokens: Token[] = [];
+  for (let rest = pattern; rest !== ''; ) {
+    const [read = '', star, escape, set, sign] = /^(?:(\*+)|\\(.)|\[([^\]]+)\]|([?+])|.)/s.exec(rest) ?? [];
+    const isFolder = star !== undefined && star.length > 1 && rest[read.length] === '/' && (tokens.length === 0 || pattern[pattern.length - rest.length - 1] === '/');
+    const last = tokens.at(-1);
+    if (star !== undefined) tokens.push(...(isFolder ? [FOLDERS] : []), { takes: star.length > 1 ? ANY : WITHIN, least: 0, many: true });
+    else if (sign !== undefined && last !== undefined) tokens.splice(-1, 1, sign === '?' ? { ...last, least: 0 } : { ...last, many: true });
+    else if (set !== undefined) tokens.push({ takes: inSet(set), least: 1, many: false });
+    else tokens.push({ takes: is(escape ?? read), least: 1, many: false });
+    rest = rest.slice(read.length);
+  }
+  return tokens;
+}
+
+const is = (wanted: string) => (character: string): boolean => character === wanted;
+
+/** `[0-9a-f]` */
+function inSet(set: string): Token['takes'] {
+  const ranges = [...set.matchAll(/(.)-(.)|(.)/gs)].map(([, from, to, single = '']) => [from ?? single, to ?? single] as const);
+  return (character) => ranges.some(([from, to]) => character >= from && character <= to);
+}

@@ -1,0 +1,108 @@
+/** The chart's whole life on a real kubelet: installed, upgraded while jobs run, and uninstalled. */
+import { NetworkingV1Api, PolicyV1Api, RbacAuthorizationV1Api, type V1Pod } from '@kubernetes/client-node';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ScheduleNotFoundError } from '@temporalio/client';
+import { sweepScheduleId } from '../../core/contract/index.ts';
+import type { SimulatedJob } from '../../tools/simulator/types.ts';
+import { ChartWorld, RELEASE } from '../support/chartWorld.ts';
+import { countingJob } from '../support/clusterRun.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { until } from '../support/until.ts';
+
+/** Releases of the same sources. */
+const TAGS = ['1', '2'] as const;
+
+await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kubelet' }, (lab) => {
+  let world: ChartWorld;
+  beforeAll(async () => {
+    world = await ChartWorld.open(lab, TAGS);
+  }, 180_000);
+  afterAll(async () => await world.close(), 120_000);
+
+  const queue = (seconds: number): SimulatedJob => world.simulator.queueJob({ repo: 'acme/app', labels: ['linux'], command: countingJob(seconds) });
+  const now = ({ id }: SimulatedJob): SimulatedJob => world.simulator.job(id)!;
+  async function says(job: SimulatedJob, line: string): Promise<void> {
+    await until(`job ${job.id} to say "${line}"`, () => now(job).output.includes(line), () => JSON.stringify([now(job), world.simulator.runners()]), 60_000).catch(async (error: unknown) => {
+      throw new Error(await world.told(), { cause: error });
+    });
+  }
+  /** Ran to its last line in one runner. */
+  function expectUnharmed(job: SimulatedJob): void {
+    const { conclusion, assignments, annotation, output } = now(job);
+    expect({ conclusion, assignments, annotation, interrupted: output.includes('interrupted') }).toEqual({ conclusion: 'success', assignments: 1, annotation: undefined, interrupted: false });
+  }
+  const namesOf = (pods: readonly V1Pod[]): string[] => pods.map(({ metadata }) => metadata?.name ?? '').toSorted();
+  const runnerPods = async (): Promise<string[]> => (await world.runners.core.listNamespacedPod({ namespace: world.runners.name })).items.map(({ metadata }) => metadata?.uid ?? '').toSorted();
+  const imagesOf = (pods: readonly V1Pod[]): (string | undefined)[] => pods.map(({ spec }) => spec?.containers[0]?.image);
+
+  test('install: workers and webhook are well, the set is applied, and a job that GitHub announces runs', async () => {
+    const notes = await world.bring('install', TAGS[0], { sets: [world.set('linux', { minRunners: 0, maxRunners: 6 })] });
+    expect(notes).toContain(`workers in ${world.home.name}, runners in ${world.runners.name}`);
+    const [workers, webhooks] = await Promise.all([world.pods('worker'), world.pods('webhook')]);
+    expect(imagesOf([...workers, ...webhooks])).toEqual(Array(4).fill('holdfast.test/worker:1'));
+    expect(await world.leadWebhook()).toEqual(namesOf(webhooks));
+    expect(await world.running()).toEqual(['set-linux']);
+
+    const job = queue(1);
+    await says(job, 'finished');
+    await until('the job to be over', () => now(job).status === 'completed');
+    expectUnharmed(job);
+    await until('its runner to be gone', async () => (await world.running()).length === 1, () => JSON.stringify(world.simulator.runners()), 60_000);
+  }, 240_000);
+
+  test('budgets and network policies are about these very pods', async () => {
+    const { kubeConfig, name: namespace } = world.home;
+    const policy = kubeConfig.makeApiClient(PolicyV1Api);
+    await until('the budgets to have counted', async () => (await policy.listNamespacedPodDisruptionBudget({ namespace })).items.every(({ status }) => status?.expectedPods === 2 && status.currentHealthy === 2 && status.disruptionsAllowed === 1));
+    expect((await policy.listNamespacedPodDisruptionBudget({ namespace })).items.map(({ metadata }) => metadata?.name ?? '').toSorted()).toEqual(['holdfast-webhook', 'holdfast-worker']);
+    for (const part of ['worker', 'webhook']) {
+      const { spec } = await kubeConfig.makeApiClient(NetworkingV1Api).readNamespacedNetworkPolicy({ namespace, name: `${RELEASE}-${part}` });
+      const labelSelector = Object.entries(spec?.podSelector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`).join();
+      const { items } = await world.home.core.listNamespacedPod({ namespace, labelSelector });
+      expect(namesOf(items)).toEqual(namesOf(await world.pods(part)));
+    }
+  });
+
+  test('upgrade: other pods, another size of the set, and no busy runner is touched', async () => {
+    const jobs = [queue(30), queue(30), queue(30)];
+    for (const job of jobs) await says(job, 'begun');
+    const before = await world.running();
+    const podsBefore = await runnerPods();
+    expect(podsBefore).toHaveLength(3);
+
+    await world.bring('upgrade', TAGS[1], { sets: [world.set('linux', { minRunners: 0, maxRunners: 4 })] });
+    for (const part of ['worker', 'webhook']) expect(imagesOf(await world.pods(part))).toEqual(Array(2).fill('holdfast.test/worker:2'));
+    await world.leadWebhook();
+    expect(await world.client.workflow.getHandle('set-linux').query('status')).toMatchObject({ max: 4 });
+    // Had they ended meanwhile, nothing would be proven.
+    expect(await world.running()).toEqual(before);
+    expect(await runnerPods()).toEqual(podsBefore);
+
+    for (const job of jobs) await until('the job to be over', () => now(job).status === 'completed', () => JSON.stringify(now(job)), 60_000);
+    for (const job of jobs) expectUnharmed(job);
+    await until('their runners to be gone', async () => (await world.running()).length === 1, () => JSON.stringify(world.simulator.runners()), 60_000);
+    for (const workflowId of before.filter((id) => id !== 'set-linux')) expect(world.recorder.podsOf(workflowId)).toHaveLength(1);
+  }, 300_000);
+
+  test("uninstall: jobs end, then everything goes, but for the runners' namespace", async () => {
+    const jobs = [queue(12), queue(12)];
+    for (const job of jobs) await says(job, 'begun');
+    await world.helm.run('uninstall', RELEASE, '--namespace', world.home.name, '--wait', '--timeout', '150s');
+    for (const job of jobs) expectUnharmed(job);
+    expect(await world.running()).toEqual([]);
+    expect(world.simulator.runners()).toEqual([]);
+    await expect(world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).describe()).rejects.toThrow(ScheduleNotFoundError);
+
+    const { core, kubeConfig } = world.runners;
+    const rbac = kubeConfig.makeApiClient(RbacAuthorizationV1Api);
+    const labelSelector = 'app.kubernetes.io/managed-by=Helm';
+    const left = async (): Promise<string[]> => {
+      const lists = [world.home.name, world.runners.name].flatMap((namespace) => [core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace }), core.listNamespacedService({ namespace }), rbac.listNamespacedRole({ namespace }), rbac.listNamespacedRoleBinding({ namespace })]);
+      const inSystem = [rbac.listNamespacedRole({ namespace: 'kube-system', labelSelector }), rbac.listNamespacedRoleBinding({ namespace: 'kube-system', labelSelector })];
+      return (await Promise.all([...lists, ...inSystem])).flatMap(({ items }) => items.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`));
+    };
+    // The Secret of the webhook is the user's own.
+    await until('nothing else to be left', async () => JSON.stringify(await left()) === JSON.stringify([`${world.home.name}/holdfast-webhook`]));
+    expect((await core.readNamespace({ name: world.runners.name })).status?.phase).toBe('Active');
+  }, 240_000);
+});

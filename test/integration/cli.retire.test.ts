@@ -1,0 +1,70 @@
+/** `holdfast retire` on a real Temporal server with the real workflows. */
+import { ScheduleNotFoundError } from '@temporalio/client';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { sweepScheduleId } from '../../core/contract/index.ts';
+import { keepSweepSchedule } from '../../worker/sweepSchedule.ts';
+import { runCli, type CliRun } from '../support/cli.ts';
+import { FakeCiServer } from '../support/fakeCiServer.ts';
+import { FakeCompute } from '../support/fakeCompute.ts';
+import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { SetRun } from '../support/setRun.ts';
+import { until } from '../support/until.ts';
+
+await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
+  let compute: FakeCompute;
+  let ci: FakeCiServer;
+  let world: HoldfastWorld;
+
+  beforeEach(async () => {
+    compute = new FakeCompute();
+    ci = new FakeCiServer();
+    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+  });
+  afterEach(async () => await world.close());
+
+  const cli = async (...args: string[]): Promise<CliRun> => await runCli(['retire', ...args], { TEMPORAL_ADDRESS: lab.temporal?.address ?? '', HOLDFAST_TASK_QUEUE: world.taskQueue });
+  const running = async (): Promise<string[]> => {
+    const ids: string[] = [];
+    for await (const { workflowId } of world.client.workflow.list({ query: `TaskQueue = '${world.taskQueue}' AND ExecutionStatus = 'Running'` })) ids.push(workflowId);
+    return ids.toSorted();
+  };
+
+  test('ends sets, drains other runners after their job, removes the Schedule, and is done when nothing runs', async () => {
+    const set = await SetRun.start({ world, compute, ci }, { replicas: 2 });
+    await set.comesTo({ idle: 2 });
+    const busy = await world.start({ ephemeral: false });
+    const pod = await busy.pod();
+    compute.start(pod);
+    const runnerName = (await busy.status()).runnerName ?? '';
+    ci.connect(runnerName);
+    await busy.reaches('Idle', ({ phase }) => phase === 'Idle');
+    ci.setBusy(runnerName, true);
+    await keepSweepSchedule({ client: world.client, taskQueue: world.taskQueue, intervalMs: 3_600_000 });
+    await until('all to run', async () => (await running()).length === 4);
+
+    let ended: CliRun | undefined;
+    const run = cli('--yes', '--json', '--reason', 'moving').then((result) => (ended = result));
+    let left: string[] = [];
+    await until('the busy one alone to be left', async () => JSON.stringify((left = await running())) === JSON.stringify([busy.handle.workflowId]), () => `${left.join()} ${JSON.stringify(ended)}`);
+    await expect(world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).describe()).rejects.toThrow(ScheduleNotFoundError);
+    await busy.reaches('Draining', ({ phase }) => phase === 'Draining');
+    expect(ended).toBeUndefined();
+
+    ci.setBusy(runnerName, false);
+    const { status, stdout } = await run;
+    expect({ status, document: JSON.parse(stdout) as object }).toEqual({ status: 0, document: { taskQueue: world.taskQueue, asked: [busy.handle.workflowId, set.handle.workflowId], schedule: 'removed' } });
+    expect(await running()).toEqual([]);
+  });
+
+  test('asks first, and where nobody can answer does nothing', async () => {
+    const run = await world.start({ ephemeral: false });
+    await until('it to be seen', async () => (await running()).length === 1);
+    expect(await cli()).toMatchObject({ status: 2, stderr: `error: would end what runs on the task queue ${world.taskQueue}: 1 runner; add --yes to do it\n` });
+    expect(await running()).toEqual([run.handle.workflowId]);
+  });
+
+  test('of nothing there is nothing to do', async () => {
+    expect(await cli()).toEqual({ status: 0, stderr: '', stdout: `${world.taskQueue}: nothing runs any more\n` });
+  });
+});

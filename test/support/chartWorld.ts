@@ -1,0 +1,186 @@
+/** Holdfast installed by its chart on the lab's kubelet: workers and webhook are pods, with nothing but what the chart gives them. */
+import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { randomUUID } from 'node:crypto';
+import { DiscoveryV1Api, type V1Pod } from '@kubernetes/client-node';
+import { Client, Connection } from '@temporalio/client';
+import { addImages, type LabState } from '../../tools/lab/lab.ts';
+import { RUNNER_IMAGE, WORKER_REPOSITORY, workerImage } from '../../tools/lab/images/definitions.ts';
+import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
+import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
+import { CHART, Helm } from './chart.ts';
+import { SHORT_INTERVALS } from './clusterRun.ts';
+import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
+import { createTestNamespace, type TestNamespace } from './pods.ts';
+import { SHORT_SET_INTERVALS } from './setRun.ts';
+import { terminateAll } from './terminateAll.ts';
+import { until } from './until.ts';
+
+export const RELEASE = 'holdfast';
+const WEBHOOK_SECRET = randomUUID();
+
+/** Stands at an address that pods reach, for a server of this machine's loopback. */
+class Relay {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(host: string, port: number) {
+    this.#server = createServer((from) => {
+      const to = connect(port, host);
+      for (const [one, other] of [[from, to], [to, from]] as const) {
+        this.#sockets.add(one);
+        one.pipe(other);
+        one.on('error', () => other.destroy());
+        one.on('close', () => {
+          this.#sockets.delete(one);
+          other.destroy();
+        });
+      }
+    });
+  }
+
+  static async open(at: string, target: URL): Promise<Relay> {
+    const relay = new Relay(target.hostname, Number(target.port));
+    relay.#server.listen(0, at);
+    await once(relay.#server, 'listening');
+    return relay;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+export class ChartWorld {
+  readonly helm: Helm;
+  readonly client: Client;
+  readonly simulator: Simulator;
+  /** Of the release. */
+  readonly home: TestNamespace;
+  /** Of the runners. */
+  readonly runners: TestNamespace;
+  readonly recorder: NamespaceRecorder;
+  readonly taskQueue: string;
+  readonly #relays: readonly Relay[];
+  readonly #connection: Connection;
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  private constructor(parts: Pick<ChartWorld, 'helm' | 'simulator' | 'home' | 'runners' | 'recorder'>, connection: Connection, host: string, relays: { temporal: Relay; kubernetes: Relay }) {
+    this.helm = parts.helm;
+    this.simulator = parts.simulator;
+    this.home = parts.home;
+    this.runners = parts.runners;
+    this.recorder = parts.recorder;
+    this.#connection = connection;
+    this.client = new Client({ connection });
+    this.taskQueue = parts.runners.name;
+    this.#relays = Object.values(relays);
+    this.#values = {
+      image: { repository: WORKER_REPOSITORY },
+      temporal: { address: `${host}:${relays.temporal.port}`, namespace: 'default' },
+      taskQueue: this.taskQueue,
+      installation: parts.runners.name,
+      runnersNamespace: parts.runners.name,
+      githubConfigUrl: 'https://github.com/acme',
+      githubConfigSecret: { github_token: 'ghp_chart' },
+      runnerImage: RUNNER_IMAGE,
+      settings: { HOLDFAST_GITHUB_URL: this.simulator.url, HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND), HOLDFAST_SHUTDOWN_GRACE: '2s', HOLDFAST_SHUTDOWN_FORCE: '5s' },
+      worker: {
+        // This cluster has neither kube-proxy nor DNS: its API server is found by a name of its certificate's, at an address that pods reach.
+        podSpec: { hostAliases: [{ ip: host, hostnames: ['kubernetes.default.svc'] }] },
+        env: [{ name: 'KUBERNETES_SERVICE_HOST', value: 'kubernetes.default.svc' }, { name: 'KUBERNETES_SERVICE_PORT', value: String(relays.kubernetes.port) }],
+        resources: { requests: { cpu: '100m', memory: '256Mi' } },
+      },
+      webhook: { enabled: true, resources: { requests: { cpu: '50m', memory: '128Mi' } } },
+      hooks: { resources: { requests: { cpu: '50m', memory: '128Mi' } } },
+    };
+  }
+
+  static async open(lab: LabState, tags: readonly string[]): Promise<ChartWorld> {
+    const { kubernetes, temporal, hostAddress: host = '' } = lab;
+    const helm = await Helm.find(kubernetes?.kubeconfig);
+    await addImages(lab.stateDir, tags.map(workerImage), (line) => process.stderr.write(`[lab] ${line}\n`));
+    const id = randomUUID().slice(0, 6);
+    const [home, runners] = await Promise.all([createTestNamespace(kubernetes?.kubeconfig ?? '', `chart-${id}`), createTestNamespace(kubernetes?.kubeconfig ?? '', `chart-runners-${id}`)]);
+    for (const { core, name } of [home, runners]) await core.patchNamespace({ name, body: [{ op: 'add', path: '/metadata/labels/pod-security.kubernetes.io~1enforce', value: 'restricted' }] });
+    await home.core.createNamespacedSecret({ namespace: home.name, body: { metadata: { name: 'holdfast-webhook' }, stringData: { secret: WEBHOOK_SECRET } } });
+    const simulator = await startSimulator({ host, tokens: [{ name: 'default', token: 'ghp_chart' }] });
+    const recorder = await recordNamespace(runners.kubeConfig, runners.core, runners.name);
+    const relays = { temporal: await Relay.open(host, new URL(`tcp://${temporal?.address ?? ''}`)), kubernetes: await Relay.open(host, new URL(kubernetes?.server ?? '')) };
+    return new ChartWorld({ helm, simulator, home, runners, recorder }, await Connection.connect({ address: temporal?.address ?? '' }), host, relays);
+  }
+
+  /** `helm install` or `helm upgrade`, with --wait: until pods are ready and hooks done. */
+  async bring(command: 'install' | 'upgrade', tag: string, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
+    const values = { ...this.#values, ...more, image: { repository: WORKER_REPOSITORY, tag } };
+    try {
+      return (await this.helm.run(command, RELEASE, CHART, '--namespace', this.home.name, '--wait', '--timeout', '150s', ...this.helm.values(values))).stdout;
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\n${await this.told()}`, { cause: error });
+    }
+  }
+
+  /** A set of the values, with short waits, and for an image other than GitHub's the user that Pod Security asks for. */
+  set(name: string, more: object): object {
+    return { name, ...more, template: { spec: { securityContext: { runAsNonRoot: true, runAsUser: 1001 } } }, set: { scaleDownDelay: '1s', intervals: SHORT_SET_INTERVALS, template: { intervals: SHORT_INTERVALS } } };
+  }
+
+  /** The release's pods of a part: `worker`, `webhook`, … */
+  async pods(part: string): Promise<V1Pod[]> {
+    const { items } = await this.home.core.listNamespacedPod({ namespace: this.home.name, labelSelector: `app=${RELEASE}-${part}` });
+    return items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+  }
+
+  /** Leads GitHub's webhook where the Service leads. @returns the names of the pods that it does */
+  async leadWebhook(): Promise<string[]> {
+    const discovery = this.home.kubeConfig.makeApiClient(DiscoveryV1Api);
+    let names: string[] = [];
+    await until('the Service to lead to pods', async () => {
+      const { items } = await discovery.listNamespacedEndpointSlice({ namespace: this.home.name, labelSelector: `kubernetes.io/service-name=${RELEASE}-webhook` });
+      const ready = items.flatMap(({ endpoints = [], ports }) => endpoints.filter(({ conditions }) => conditions?.ready === true).map((endpoint) => ({ endpoint, port: ports?.[0]?.port })));
+      names = ready.map(({ endpoint }) => endpoint.targetRef?.name ?? '').toSorted();
+      const [first] = ready;
+      if (first !== undefined) this.simulator.setWebhook({ url: `http://${first.endpoint.addresses[0]}:${first.port}/webhooks/github`, secret: WEBHOOK_SECRET });
+      return ready.length === 2;
+    });
+    return names;
+  }
+
+  /** Ids of what runs on the release's task queue. */
+  async running(): Promise<string[]> {
+    const ids: string[] = [];
+    for await (const { workflowId } of this.client.workflow.list({ query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'` })) ids.push(workflowId);
+    return ids.toSorted();
+  }
+
+  /** For a failure's message: what lives wait for, and the last lines of every pod of the release. */
+  async told(): Promise<string> {
+    const lives = (await this.running()).map(async (id) => {
+      const { raw } = await this.client.workflow.getHandle(id).describe();
+      return `${id}: ${(raw.pendingActivities ?? []).map(({ activityType, lastFailure }) => `${activityType?.name}: ${lastFailure?.message}`).join('; ')}`;
+    });
+    const { core, name: namespace } = this.home;
+    const { items } = await core.listNamespacedPod({ namespace });
+    const each = items.map(async ({ metadata, status }) => {
+      const log = await core.readNamespacedPodLog({ namespace, name: metadata?.name ?? '', tailLines: 20 }).catch((error: unknown) => String(error));
+      return `${metadata?.name}: ${status?.phase} ${JSON.stringify(status?.containerStatuses?.map(({ state }) => state))}\n${log}`;
+    });
+    return (await Promise.all([...lives, ...each])).join('\n');
+  }
+
+  async close(): Promise<void> {
+    await this.helm.run('uninstall', RELEASE, '--namespace', this.home.name, '--no-hooks', '--ignore-not-found');
+    this.helm.close();
+    await terminateAll(this.client, this.taskQueue);
+    await this.recorder.stop();
+    await this.simulator.stop();
+    for (const relay of this.#relays) relay.close();
+    await this.#connection.close();
+    await Promise.all([this.home.remove(), this.runners.remove()]);
+  }
+}

@@ -1,0 +1,116 @@
+/** The JSON Schema of the chart's values, which Helm holds them to: types from the defaults, and what a default cannot say from here. */
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
+import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
+import { settings } from '../../worker/settings/settings.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const object: Schema = { type: 'object' };
+const objects: Schema = { type: 'array', items: object };
+const strings: Schema = { type: 'array', items: { type: 'string', minLength: 1 } };
+const count = (minimum: number): Schema => ({ type: 'integer', minimum });
+const closed = (properties: Schema, required: readonly string[] = []): Schema => ({ type: 'object', properties, additionalProperties: false, ...(required.length > 0 && { required }) });
+const dnsLabel: Schema = { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' };
+const githubUrl: Schema = { type: 'string', pattern: '^(https?://[^/]+/[^/]+(/[^/]+)?/?)?$' };
+
+/** Settings that other values make, or the chart itself: said twice, one of the two would be lost. The chart gives rights in one namespace, so they are not for all. */
+export const OTHERWISE_SET = [
+  'HOLDFAST_TASK_QUEUE', 'HOLDFAST_COMPUTE', 'HOLDFAST_INSTALLATION', 'HOLDFAST_CODEC_KEY_FILE', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'HOLDFAST_KUBERNETES_NAMESPACE', 'HOLDFAST_ALL_NAMESPACES', 'HOLDFAST_KUBECONFIG', 'HOLDFAST_KUBE_CONTEXT', 'HOLDFAST_STATE_DIR', 'HOLDFAST_ANY_COMMAND',
+  'HOLDFAST_POD_POLICY_FILE', 'HOLDFAST_RUNNER_IMAGE', 'HOLDFAST_SUPERVISOR_IMAGE', 'HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE', 'HOLDFAST_CREDENTIALS',
+  'HOLDFAST_CREDENTIALS_FILE', 'HOLDFAST_TIMEOUTS_FILE', 'HOLDFAST_HTTP_ADDRESS', 'HOLDFAST_WEBHOOK_ADDRESS', 'HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE',
+]; // prettier-ignore
+
+/** Given as JSON, or as what it says. */
+const DOCUMENTS = new Set(['HOLDFAST_TIMEOUTS']);
+
+const settingsSchema = closed(Object.fromEntries(Object.keys(settings.shape).filter((name) => !OTHERWISE_SET.includes(name)).map((name) => [name, { type: ['string', 'number', 'boolean', ...(DOCUMENTS.has(name) ? ['object'] : [])] }])));
+
+/** Helm's regular expressions (RE2) cannot look ahead: the worker does, at its start. */
+const withoutLookahead = (key: string, value: unknown): unknown => (key === 'pattern' && String(value).includes('(?!') ? undefined : value);
+const { $schema: _dialect, ...podPolicy } = JSON.parse(JSON.stringify(z.toJSONSchema(podPolicySchema, { io: 'input' }), withoutLookahead)) as Schema;
+
+const set: Schema = closed(
+  {
+    name: { type: 'string', pattern: '^[A-Za-z0-9._-]+$', maxLength: MAX_SET_NAME },
+    githubConfigUrl: githubUrl,
+    minRunners: { ...count(0), maximum: MAX_RUNNERS },
+    maxRunners: { ...count(0), maximum: MAX_RUNNERS },
+    replicas: { ...count(0), maximum: MAX_RUNNERS },
+    labels: { ...strings, minItems: 1 },
+    runnerGroupId: count(1),
+    template: closed({ metadata: object, spec: object }),
+    containerMode: closed({ type: { enum: ['', 'dind', 'kubernetes', 'kubernetes-novolume'] }, kubernetesModeWorkVolumeClaim: object }, ['type']),
+    // What is in it the command checks that applies it, before anything is applied.
+    set: object,
+  },
+  ['name'],
+);
+
+/** By path; in place of what the default tells. */
+const SAID: Readonly<Record<string, Schema>> = {
+  'image.pullPolicy': { enum: ['Always', 'IfNotPresent', 'Never'] },
+  imagePullSecrets: objects,
+  'temporal.address': { type: 'string', pattern: '^[^/]+:[0-9]+$' },
+  installation: dnsLabel,
+  runnersNamespace: dnsLabel,
+  githubConfigUrl: githubUrl,
+  githubConfigSecret: {
+    oneOf: [
+      { type: 'string' },
+      closed({ github_token: { type: 'string' } }, ['github_token']),
+      closed({ github_app_id: { type: ['string', 'integer'] }, github_app_installation_id: { type: ['string', 'integer'] }, github_app_private_key: { type: 'string' } }, ['github_app_id', 'github_app_installation_id', 'github_app_private_key']),
+    ],
+  },
+  githubAuth: { enum: ['token', 'app'] },
+  credentials: { type: 'object', additionalProperties: object },
+  credentialSecrets: strings,
+  settings: settingsSchema,
+  podPolicy,
+  sets: { type: 'array', items: set },
+  'worker.replicas': count(0),
+  'metrics.dashboards.labels': { type: 'object', additionalProperties: { type: 'string' } },
+  'worker.env': objects,
+  'worker.autoscaling.minReplicas': count(1),
+  'worker.autoscaling.maxReplicas': count(1),
+  'webhook.service.type': { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
+  'webhook.httpRoute.parentRefs': objects,
+  'networkPolicies.runnersExcept': strings,
+  'networkPolicies.runnersEgress': objects,
+  'networkPolicies.dns.podLabels': object,
+};
+
+/** Of Kubernetes': what is in them the API server checks. */
+const ANY_OBJECT = /(^|\.)(resources|podSpec|podLabels|podAnnotations|annotations|labels)$/;
+
+/** The file's text, a line for each value of the top. @param yaml - deploy/chart/values.yaml */
+export function valuesSchemaText(yaml: string): string {
+  const { properties, ...others } = valuesSchema(yaml) as { properties: Schema };
+  const lines = Object.entries(properties).map(([name, schema]) => `    ${JSON.stringify(name)}: ${JSON.stringify(schema)}`);
+  return `${JSON.stringify({ ...others, properties: {} }, undefined, 2).replace('"properties": {}', () => `"properties": {\n${lines.join(',\n')}\n  }`)}\n`;
+}
+
+function valuesSchema(yaml: string): Schema {
+  const used = new Set<string>();
+  const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Values of the chart holdfast', ...schemaOf(parse(yaml), '', used) };
+  const unused = Object.keys(SAID).filter((path) => !used.has(path));
+  if (unused.length > 0) throw new Error(`no such values: ${unused.join(', ')}`);
+  return schema;
+}
+
+function schemaOf(value: unknown, path: string, used: Set<string>): Schema {
+  const said = SAID[path];
+  if (said !== undefined) {
+    used.add(path);
+    return said;
+  }
+  if (ANY_OBJECT.test(path)) return object;
+  if (typeof value === 'number') return count(0);
+  if (typeof value === 'string' || typeof value === 'boolean') return { type: typeof value };
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).length === 0) throw new Error(`${path}: its default does not tell what it may be`);
+  const properties = Object.fromEntries(Object.entries(value).map(([key, each]) => [key, schemaOf(each, path === '' ? key : `${path}.${key}`, used)]));
+  // Helm hands charts that use this one their `global`.
+  return closed(path === '' ? { ...properties, global: object } : properties);
+}

@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process';
+import { chmod, copyFile, cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { addLibraries } from './rootfs.ts';
+
+const run = promisify(execFile);
+
+/** What the worker in an image is made from. */
+export const WORKER_SOURCES = ['core', 'workflows', 'activities', 'worker', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+}
+
+/** Compiles the worker to /app, with the packages that it runs with, and puts `holdfast` into the PATH: what deploy/images/worker.Dockerfile does. @param node - runs the build */
+export async function addWorker(root: string, project: string, node: string): Promise<void> {
+  const app = join(root, 'app');
+  await mkdir(app, { recursive: true });
+  await run(node, [join(project, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json', '--outDir', join(app, 'dist'), '--declaration', 'false', '--sourceMap', 'false'], { cwd: project });
+  await copyFile(join(project, 'package.json'), join(app, 'package.json'));
+  // All packages that are there, for the bundle; then those of production alone.
+  await symlink(join(project, 'node_modules'), join(app, 'node_modules'));
+  await run(node, [join(app, 'dist', 'worker', 'workflowBundle.js')]);
+  await rm(join(app, 'node_modules'));
+  const { packages } = JSON.parse(await readFile(join(project, 'package-lock.json'), 'utf8')) as Lock;
+  const wanted = Object.entries(packages).flatMap(([path, { dev }]) => (path !== '' && dev !== true && existsSync(join(project, path)) ? [path] : []));
+  for (const path of wanted) await cp(join(project, path), join(app, path), { recursive: true, filter: (source) => !isOther(source) && !source.slice(join(project, path).length).includes('/node_modules') });
+  await addNativeLibraries(root, project);
+
+  const main = join(app, 'dist', 'worker', 'cli', 'main.js');
+  await chmod(main, 0o755);
+  await mkdir(join(root, 'usr', 'local', 'bin'), { recursive: true });
+  await mkdir(join(root, 'usr', 'bin'), { recursive: true });
+  await symlink('/app/dist/worker/cli/main.js', join(root, 'usr', 'local', 'bin', 'holdfast'));
+  // Of its first line.
+  await symlink('/bin/busybox', join(root, 'usr', 'bin', 'env'));
+  await mkdir(join(root, 'etc'), { recursive: true });
+  await writeFile(join(root, 'etc', 'nsswitch.conf'), 'hosts: files dns\n');
+}
+
+const BRIDGE = join('node_modules', '@temporalio', 'core-bridge', 'releases');
+/** As its folders are called: https://doc.rust-lang.org/rustc/platform-support.html */
+const PLATFORM = `${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-unknown-linux-gnu`;
+
+/** The SDK's native part for another platform: 30 MB each. */
+const isOther = (path: string): boolean => path.includes(`${BRIDGE}/`) && !path.includes(`${BRIDGE}/${PLATFORM}`);
+
+async function addNativeLibraries(root: string, project: string): Promise<void> {
+  await addLibraries(root, join(project, BRIDGE, PLATFORM, 'index.node'));
+}

@@ -1,0 +1,22 @@
+/** What the bodies of deliveries have in common. Their content is untrusted, signature or not. */
+import { z } from 'zod';
+
+/** Whatever a repository's author can write is cut to a size that is fit for a history. */
+export const short = (max: number) => z.string().transform((value) => value.slice(0, max));
+
+/** In ms since the epoch; GitHub writes ISO 8601, or seconds since the epoch. Unset times are null, absent, or (Gitea) the year 1970. */
+export const time = z
+  .unknown()
+  .transform((value) => {
+    const ms = typeof value === 'string' ? Date.parse(value) : typeof value === 'number' ? value * 1_000 : Number.NaN;
+    return ms > 0 && ms <= MOST_MS ? ms : undefined;
+  })
+  .optional();
+/** Later there is no date (https://tc39.es/ecma262/#sec-time-values-and-time-range). */
+const MOST_MS = 8.64e15;
+
+/** `owner/repo`. */
+export const repositoryField = z.object({ full_name: z.string().regex(/^[\w.-]{1,100}\/[\w.-]{1,100}$/) });
+
+/** GitHub keeps a delivery for three days, to be sent again (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
+export const STALE_AFTER_MS = 4 * 24 * 3_600_000;
