@@ -1,8 +1,6 @@
 /** `holdfast pod-policy`: the worker's pod policy for the API server, as objects to apply. */
 import { stringify } from 'yaml';
-import { z } from 'zod';
 import { admissionPolicy } from '../../activities/compute/kubernetes/policy/admissionPolicy.ts';
-import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { ownImages } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
 import { defined } from '../../core/defined.ts';
 import { readPodPolicy, settingsIn } from '../settings/config.ts';
@@ -36,10 +34,4 @@ export function podPolicy(output: Output, env: Readonly<Record<string, string | 
   const images = ownImages({ image, ...defined({ supervisor: supervisor === undefined ? undefined : { image: supervisor } }) });
   const objects = admissionPolicy(policy, { images, namespace, ...defined({ store, storeSecret }) }, { name, serviceAccount });
   output.result(objects, [objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n').trimEnd()]);
-}
-
-/** `holdfast pod-policy schema`: what the file of HOLDFAST_POD_POLICY_FILE may hold, as JSON Schema (draft 2020-12), for editors. */
-export function podPolicyJsonSchema(output: Output): void {
-  const schema = { title: 'A pod policy (Holdfast)', ...z.toJSONSchema(podPolicySchema, { io: 'input' }) };
-  output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
 }

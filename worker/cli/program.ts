@@ -120,7 +120,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
   podPolicy
     .command('schema')
     .description("print the JSON Schema of a pod policy's file, for editors")
-    .action(async () => (await import('./podPolicy.ts')).podPolicyJsonSchema(output));
+    .action(async () => (await import('./jsonSchemas.ts')).printJsonSchema(output, 'A pod policy'));
 
   program
     .command('codec-server')

@@ -22,11 +22,7 @@ export function addJobCommands(program: Command, context: CommandContext): void 
     .description('print the JSON Schema of a job, for editors')
     .option('--declared', 'of a file of declared jobs')
     .addHelpText('after', '\nExamples:\n  $ holdfast job schema > job.schema.json\n  $ holdfast job schema --declared > jobs.schema.json')
-    .action(async ({ declared = false }: { declared?: boolean }) => {
-      const { jobJsonSchema, jobDefinitionJsonSchema } = await import('./jobJsonSchema.ts');
-      const schema = declared ? jobDefinitionJsonSchema() : jobJsonSchema();
-      context.output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
-    });
+    .action(async ({ declared = false }: { declared?: boolean }) => (await import('../jsonSchemas.ts')).printJsonSchema(context.output, declared ? 'Declared jobs' : 'A job of several steps'));
 }
 
 interface RunFlags extends Partial<VersionFlags> {

@@ -41,11 +41,7 @@ function addSchema(runner: Command, { output }: CommandContext): void {
     .command('schema')
     .description("print the JSON Schema of a runner's file, for editors")
     .addHelpText('after', '\nExample:\n  $ holdfast runner schema > runner.schema.json')
-    .action(async () => {
-      const { runnerJsonSchema } = await import('./runnerJsonSchema.ts');
-      const schema = runnerJsonSchema();
-      output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
-    });
+    .action(async () => (await import('../jsonSchemas.ts')).printJsonSchema(output, 'A runner'));
 }
 
 function addList(runner: Command, context: CommandContext): void {

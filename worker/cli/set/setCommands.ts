@@ -132,11 +132,7 @@ function addSchema(set: Command, { output }: CommandContext): void {
     .command('schema')
     .description('print the JSON Schema of a file of sets, for editors')
     .addHelpText('after', '\nExample:\n  $ holdfast set schema > sets.schema.json')
-    .action(async () => {
-      const { setJsonSchema } = await import('./setJsonSchema.ts');
-      const schema = setJsonSchema();
-      output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
-    });
+    .action(async () => (await import('../jsonSchemas.ts')).printJsonSchema(output, 'Runner sets'));
 }
 
 function whole(option: string, text: string, least = 0): number {

@@ -1,0 +1,35 @@
+/** JSON Schemas (draft 2020-12) of what people write, for editors. What fields mean together only the command or the worker checks that reads the file. */
+import { z } from 'zod';
+import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { jobSchema } from '../../core/input/job.ts';
+import { jobDefinitionSchema } from '../../core/input/jobDefinition.ts';
+import { runnerSchema } from '../../core/input/runner.ts';
+import { setSchema } from '../../core/input/runnerSet.ts';
+import type { Output } from './terminal/output.ts';
+
+const set = setSchema.extend({ template: runnerSchema.omit({ name: true, set: true }) });
+
+/** By what a file is called in the schema's title. */
+const SCHEMAS = {
+  'A runner': runnerSchema,
+  'Runner sets': z.union([set, z.array(set)]),
+  'A job of several steps': jobSchema,
+  'Declared jobs': z.union([jobDefinitionSchema, z.array(jobDefinitionSchema)]),
+  'A pod policy': podPolicySchema,
+} as const;
+
+export function printJsonSchema(output: Output, of: keyof typeof SCHEMAS): void {
+  const schema = {
+    title: `${of} (Holdfast)`,
+    ...z.toJSONSchema(SCHEMAS[of], {
+      io: 'input',
+      unrepresentable: 'any',
+      reused: 'ref',
+      // A field that is there only to be refused with a word of its own.
+      override: ({ zodSchema, jsonSchema }) => {
+        if (zodSchema._zod.def.type === 'undefined') jsonSchema.not = {};
+      },
+    }),
+  };
+  output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
+}
