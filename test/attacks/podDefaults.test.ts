@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { CoreV1Api, KubernetesObjectApi, type KubernetesObject, type V1NetworkPolicy, type V1Pod, type V1PodTemplateSpec } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { parse, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 import type { PodTemplate, Supervision } from '../../core/domain/pod.ts';
@@ -77,11 +77,11 @@ await describeWithLab('a namespace that takes restricted pods only', { kubernete
   });
 
   test.each([
-    ['the worker of docs/operations.md', '../../docs/operations.md', /^```yaml\n(apiVersion: apps\/v1\n.*?)^```/ms],
-    ['the sweep', '../../deploy/sweep.yaml', /^(apiVersion: batch\/v1\n.*)/ms],
-  ])('takes %s, which writes nowhere', async (_what, path, found) => {
-    const [, yaml = ''] = found.exec(await readFile(new URL(path, import.meta.url), 'utf8')) ?? [];
-    const { spec } = parse(yaml) as { spec: { template?: V1PodTemplateSpec; jobTemplate?: { spec: { template: V1PodTemplateSpec } } } };
+    ['worker', 'Deployment'],
+    ['sweep', 'CronJob'],
+  ])('takes the %s, which writes nowhere', async (name, wanted) => {
+    const documents = parseAllDocuments(await readFile(new URL(`../../deploy/${name}.yaml`, import.meta.url), 'utf8')).map((document) => document.toJS() as { kind: string; spec: { template?: V1PodTemplateSpec; jobTemplate?: { spec: { template: V1PodTemplateSpec } } } });
+    const { spec } = documents.find(({ kind }) => kind === wanted)!;
     const { serviceAccountName, ...podOf } = (spec.template ?? spec.jobTemplate!.spec.template).spec!;
     expect(serviceAccountName).toMatch(/^holdfast-/);
     expect(podOf.containers.map(({ securityContext }) => securityContext?.readOnlyRootFilesystem)).toEqual([true]);
