@@ -1,5 +1,7 @@
 /** Jobs of several steps that nobody interrupts: their steps' order, ends and lives. */
+import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { JOB_WORKFLOW } from '../../core/contract/index.ts';
 import { MAX_STEPS } from '../../core/input/job.ts';
 import { JobRun, THREE, commandEnds, lines, playsByItself, states, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -28,6 +30,30 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expect(all.compute.created.map(({ storage }) => storage?.sharedFrom)).toEqual([0, 1, 2, 3, 4].map((before) => left.slice(0, before).toReversed()));
     expect(result.steps.map(({ folder }) => folder)).toEqual(['pre-prepare', 'test-unit', 'test-e2e', 'post-gather', 'post-clean'].map((name) => `artifacts/jobs/web/${runId}/${name}/1/`));
     expectNothingLeft(all);
+  });
+
+  test("started by a Temporal Schedule of somebody's own: an id with the time in it, and steps called after it", async () => {
+    const { world } = all;
+    const scheduleId = `nightly-${randomUUID().slice(0, 8)}`;
+    const args = [{ name: 'web', test: [step('unit')], post: [step('clean')] }];
+    const schedule = await world.client.schedule.create({
+      scheduleId,
+      spec: { calendars: [{ year: 2099 }] },
+      action: { type: 'startWorkflow', workflowType: JOB_WORKFLOW, taskQueue: world.taskQueue, workflowId: `job-${scheduleId}`, args },
+    });
+    try {
+      await schedule.trigger();
+      let id: string | undefined;
+      await until('the job', async () => (id = (await schedule.describe()).info.recentActions[0]?.action.workflow.workflowId) !== undefined);
+      expect(id).toMatch(new RegExp(`^job-${scheduleId}-\\d{4}-.*Z$`));
+      const run = JobRun.of(all, id ?? '');
+      await run.ends('test-1');
+      await run.ends('post-1');
+      expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+      expectNothingLeft(all);
+    } finally {
+      await schedule.delete();
+    }
   });
 
   test('the next step begins while the pod of the one before it still goes; the job ends when all are gone', async () => {
