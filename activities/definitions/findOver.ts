@@ -1,8 +1,9 @@
 /** For which change sets nothing runs any more: by Temporal's own record of each, in case a word of theirs was lost or they were ended from outside. */
 import { getClient, log } from '@temporalio/activity';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import type { DefinitionActivities } from '../../core/calls/index.ts';
+import type { DefinitionActivities, OverTurn } from '../../core/calls/index.ts';
 import { jobGroupStatusQuery, type JobGroupStatus } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import { withHeartbeats } from '../heartbeats.ts';
 import { each } from '../sets/each.ts';
 
@@ -10,23 +11,24 @@ import { each } from '../sets/each.ts';
 const QUERY_DEADLINE_MS = 5_000;
 
 export const findOver: DefinitionActivities['findOver'] = async ({ groups }) => {
-  const over: string[] = [];
+  const over: OverTurn[] = [];
   await withHeartbeats(`${groups.length} change sets`, async () =>
     await each(groups, async (group) => {
-      if (await isOver(getClient(), group)) over.push(group);
+      const end = await endOf(getClient(), group);
+      if (end !== undefined) over.push({ group, ...end });
     }),
   );
   return { over };
 };
 
-/** The run of a group that was ended from outside goes on without it, and has its turn as long. */
-async function isOver(client: Client, group: string): Promise<boolean> {
+/** The run of a group that was ended from outside goes on without it, and has its turn as long. @returns `undefined`: it is not over */
+async function endOf(client: Client, group: string): Promise<Omit<OverTurn, 'group'> | undefined> {
   const isRunning = await runs(client, group);
-  if (isRunning === undefined) return true;
+  if (isRunning === undefined) return {};
   const status = await statusOf(client, group);
-  if (status === undefined) return false;
-  if (isRunning) return status.running === undefined && !status.waits;
-  return status.running === undefined || (await runs(client, status.running.workflowId)) !== true;
+  if (status === undefined || (isRunning && status.waits)) return undefined;
+  if (status.running === undefined) return defined({ outcome: status.outcome });
+  return isRunning || (await runs(client, status.running.workflowId)) === true ? undefined : {};
 }
 
 /** @returns `undefined`: there is none */

@@ -1,5 +1,5 @@
 import { CancellationScope, condition, continueAsNew, isCancellation, log, setCurrentDetails, sleep, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
-import type { AdmittedDefinition } from '../../core/calls/index.ts';
+import type { AdmittedDefinition, OverTurn } from '../../core/calls/index.ts';
 import { SEARCH_ATTRIBUTES, type JobDefinitionInput, type JobDefinitionStatus, type RepositoryChange, type TurnEndedNews } from '../../core/contract/index.ts';
 import { scheduleGroupId } from '../../core/domain/changeSet.ts';
 import { runOf } from '../../core/domain/declaredJob.ts';
@@ -90,7 +90,7 @@ export class Definition {
       case 'change':
         return this.#takeChange(heard);
       case 'ended':
-        return this.#end(heard.news.group, heard.news);
+        return this.#end(heard.news);
       case 'due':
         return await this.#takeDue(heard.atMs);
       case 'look':
@@ -157,7 +157,7 @@ export class Definition {
     const { running } = this.#now.turns;
     if (running.length === 0) return;
     const { over } = await temporalCalls(`are ${running.length} change sets over?`).findOver({ groups: running.map(({ group }) => group) });
-    for (const group of over) this.#end(group);
+    for (const news of over) this.#end(news);
   }
 
   #ask(turn: Turn, what: string): void {
@@ -178,12 +178,12 @@ export class Definition {
     }
   }
 
-  /** @param news - absent: it was found to be over */
-  #end(group: string, news?: TurnEndedNews): void {
-    const { turns, ended } = end(this.#now.turns, group, news?.number);
+  /** @param news - without a number: it was found to be over */
+  #end({ group, number, outcome: told }: OverTurn & Partial<TurnEndedNews>): void {
+    const { turns, ended } = end(this.#now.turns, group, number);
     if (ended === undefined) return;
     const { version, since, source } = ended;
-    const outcome = news?.outcome === undefined ? {} : { outcome: news.outcome };
+    const outcome = told === undefined ? {} : { outcome: told };
     this.#change({ turns, ended: [{ group, version, since, ...(source.untrusted === true ? { untrusted: true as const } : {}), endedAt: timeNow(), ...outcome }, ...this.#now.ended].slice(0, SHOWN) });
   }
 
