@@ -1,12 +1,14 @@
 /** `holdfast retire` on a real Temporal server with the real workflows. */
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { sweepScheduleId } from '../../core/contract/index.ts';
+import { groupedJobId, sweepScheduleId } from '../../core/contract/index.ts';
 import { keepSweepSchedule } from '../../worker/sweepSchedule.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
+import { DefinitionRun } from '../support/definitionRun.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { JobRun } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
@@ -54,6 +56,31 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
     ci.setBusy(runnerName, false);
     const { status, stdout } = await run;
     expect({ status, document: JSON.parse(stdout) as object }).toEqual({ status: 0, document: { taskQueue: world.taskQueue, asked: [busy.handle.workflowId, set.handle.workflowId], schedule: 'removed' } });
+    expect(await running()).toEqual([]);
+  });
+
+  test('ends declared jobs when their runs have, and what waits for more versions of a change set', async () => {
+    const job = new DefinitionRun({ world });
+    await job.apply();
+    await job.push('main', 'aaa1');
+    await JobRun.of({ world, compute }, groupedJobId(job.group('main'), 1)).ends('test-1');
+    await job.reaches('the first to be over', ({ ended }) => ended.length === 1);
+    await job.push('dev', 'bbb2');
+    const held = JobRun.of({ world, compute }, groupedJobId(job.group('dev'), 1));
+    await held.runs('test-1');
+    await until('all to be seen', async () => (await running()).length === 5);
+
+    let ended: CliRun | undefined;
+    const run = cli('--yes', '--json').then((result) => (ended = result));
+    let left: string[] = [];
+    await until('the first group to end', async () => !(left = await running()).includes(job.group('main')), () => `${left.join()} ${JSON.stringify(ended)}`);
+    expect(left).toEqual(expect.arrayContaining([job.id, job.group('dev'), held.id]));
+    expect(ended).toBeUndefined();
+
+    await held.ends('test-1');
+    const { status, stdout } = await run;
+    expect({ status, document: JSON.parse(stdout) as object }).toEqual({ status: 0, document: { taskQueue: world.taskQueue, asked: [job.id, job.group('main'), job.group('dev')].toSorted(), schedule: 'none' } });
+    expect((await held.result()).outcome).toBe('succeeded');
     expect(await running()).toEqual([]);
   });
 

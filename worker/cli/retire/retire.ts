@@ -1,7 +1,7 @@
 /** Ends what a task queue has, so that its workers may go for good. */
 import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
-import { DEREGISTRATION_WORKFLOW, JOB_GROUP_WORKFLOW, JOB_WORKFLOW, RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, SWEEP_WORKFLOW, setWorkflowId } from '../../../core/contract/index.ts';
+import { DEREGISTRATION_WORKFLOW, JOB_DEFINITION_WORKFLOW, JOB_GROUP_WORKFLOW, JOB_WORKFLOW, RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, SWEEP_WORKFLOW, deleteDefinitionSignal, jobGroupStatusQuery, setWorkflowId } from '../../../core/contract/index.ts';
 import { quoted } from '../../../core/domain/visibility.ts';
 import { keepSweepSchedule } from '../../sweepSchedule.ts';
 import { requestStop } from '../runner/stopRunners.ts';
@@ -27,7 +27,7 @@ interface Running {
 }
 
 /** All of Holdfast's, by who is looked at first. */
-const TYPES = [RUNNER_SET_WORKFLOW, JOB_GROUP_WORKFLOW, JOB_WORKFLOW, RUNNER_WORKFLOW, DEREGISTRATION_WORKFLOW, SWEEP_WORKFLOW];
+const TYPES = [RUNNER_SET_WORKFLOW, JOB_DEFINITION_WORKFLOW, JOB_GROUP_WORKFLOW, JOB_WORKFLOW, RUNNER_WORKFLOW, DEREGISTRATION_WORKFLOW, SWEEP_WORKFLOW];
 
 /** Between two looks, in ms. Visibility is a moment behind: it has to say twice that nothing runs. */
 const LOOK_MS = 2_000;
@@ -46,8 +46,7 @@ export async function retire(session: Session, output: Output, { yes, reason = r
   for (let running = found, idle = running.length === 0 ? 1 : 0; idle < 2; idle = running.length === 0 ? idle + 1 : 0) {
     const ids = new Set(running.map(({ id }) => id));
     const mine = running.filter(({ id, owners }) => !asked.has(id) && !owners.some((owner) => ids.has(owner)));
-    await pMap(mine, async (each) => await ask(session, output, each, reason), { concurrency: AT_ONCE });
-    for (const { id } of mine) asked.add(id);
+    await pMap(mine, async (each) => (await ask(session, output, each, reason)) && asked.add(each.id), { concurrency: AT_ONCE });
     const now = summary(running);
     if (now !== told && running.length > 0) output.note('waiting', `still there: ${(told = now)}`);
     await delay(LOOK_MS);
@@ -70,18 +69,43 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
   }, { timeoutMs: 60_000 });
 }
 
-/** Only sets and runners go on until they are told. */
-async function ask(session: Session, output: Output, { id, type }: Running, reason: string): Promise<void> {
+/** Jobs, removals and sweeps end by themselves. @returns whether it was told to end */
+async function ask(session: Session, output: Output, { id, type }: Running, reason: string): Promise<boolean> {
   try {
-    if (type === RUNNER_SET_WORKFLOW) {
-      const { note, line } = await askToEnd(session, output, id, { yes: true, reason });
-      output.note('set', note === undefined ? line : `${id}: ${note}`);
+    switch (type) {
+      case RUNNER_SET_WORKFLOW: {
+        const { note, line } = await askToEnd(session, output, id, { yes: true, reason });
+        output.note('set', note === undefined ? line : `${id}: ${note}`);
+        return true;
+      }
+      case RUNNER_WORKFLOW:
+        output.note('runner', `${id}: ${(await requestStop(session, id, { action: 'drain', mode: 'drain', reason })) ?? 'drain accepted'}`);
+        return true;
+      case JOB_DEFINITION_WORKFLOW:
+        await session.call(async (client) => await client.workflow.getHandle(id).signal(deleteDefinitionSignal, { reason }), { workflowId: id });
+        output.note('declared job', `${id}: it ends when its runs have`);
+        return true;
+      case JOB_GROUP_WORKFLOW:
+        return await endQuietGroup(session, id);
+      default:
+        return false;
     }
-    if (type === RUNNER_WORKFLOW) output.note('runner', `${id}: ${(await requestStop(session, id, { action: 'drain', mode: 'drain', reason })) ?? 'drain accepted'}`);
   } catch (error) {
     // It has ended meanwhile.
     if (!(error instanceof CliError && error.code === 'not_found')) throw error;
+    return true;
   }
+}
+
+/** Left alone it waits a week for another version. @returns whether nothing was left for it to do */
+async function endQuietGroup(session: Session, workflowId: string): Promise<boolean> {
+  return await session.call(async (client) => {
+    const group = client.workflow.getHandle(workflowId);
+    const { running, waits, report } = await group.query(jobGroupStatusQuery);
+    if (running !== undefined || waits || report?.pending !== undefined) return false;
+    await group.cancel();
+    return true;
+  }, { workflowId });
 }
 
 /** `2 runnerSet, 14 runner` */
