@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { RUNNER_SET_WORKFLOW, drainSetUpdate, pauseUpdate, resumeUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput } from '../../core/contract/index.ts';
+import { JOB_GROUP_WORKFLOW, RUNNER_SET_WORKFLOW, drainSetUpdate, groupedJobId, jobGroupStatusQuery, jobVersionSignal, pauseUpdate, resumeUpdate, setStatusQuery, setWorkflowId, type JobVersion, type RunnerSetInput } from '../../core/contract/index.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
+import { playsByItself, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
@@ -27,7 +28,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
   });
   afterEach(async () => {
     for (const { worker } of running) worker.shutdown();
-    await Promise.all(running.map(async ({ done }) => await done));
+    await Promise.all(running.splice(0).map(async ({ done }) => await done));
     await native.close();
     await connection.close();
   });
@@ -69,5 +70,26 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     await set.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
     await set.result();
     expect(compute.pods.size).toBe(0);
+  });
+
+  test('the runs of a change set move on to the current version; each run ends where it began', async () => {
+    playsByItself(compute, 'end');
+    const group = `job-group:web:acme/web:main:push-${randomUUID().slice(0, 8)}`;
+    const hand = async (commit: string): Promise<void> => {
+      const version: JobVersion = { commit, at: new Date().toISOString(), job: { name: 'web', test: [step('unit')] } };
+      await client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, { workflowId: group, taskQueue, args: [], signal: jobVersionSignal, signalArgs: [version] });
+    };
+    const over = async (generation: number): Promise<void> => await until(`run ${generation} to be over`, async () => {
+      const { generation: newest, running: now, outcome } = await client.workflow.getHandle(group).query(jobGroupStatusQuery);
+      return newest === generation && now === undefined && outcome === 'succeeded';
+    });
+    await startWorker('three');
+    await hand('aaa1');
+    await over(1);
+    await startWorker('four');
+    await hand('bbb2');
+    await over(2);
+    expect(await Promise.all([group, groupedJobId(group, 1), groupedJobId(group, 2)].map(buildOf))).toEqual(['four', 'three', 'four']);
+    await client.workflow.getHandle(group).cancel();
   });
 });

@@ -1,6 +1,7 @@
-import { setHandler, setWorkflowOptions, workflowInfo } from '@temporalio/workflow';
+import { setHandler, workflowInfo } from '@temporalio/workflow';
 import { applyDefinitionSignal, deleteDefinitionSignal, jobDeclarationQuery, jobDefinitionStatusQuery, pauseDefinitionSignal, repositoryChangeSignal, resumeDefinitionSignal, turnEndedSignal } from '../../core/contract/index.ts';
 import { readReason } from '../../core/domain/cancellation.ts';
+import { movesOnWithUpgrades } from '../upgrades.ts';
 import { NOTHING_YET, type CarriedDefinition } from './carried.ts';
 import { Definition } from './definition.ts';
 
@@ -23,5 +24,4 @@ export async function jobDefinition(carried: CarriedDefinition = NOTHING_YET): P
   await definition.run();
 }
 
-// It has no end of its own: with worker versioning it moves on to each new version, as a set does.
-setWorkflowOptions(() => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: 'AUTO_UPGRADE' } : {}), jobDefinition);
+movesOnWithUpgrades(jobDefinition);

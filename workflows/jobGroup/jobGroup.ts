@@ -2,6 +2,7 @@ import { CancelledFailure, WorkflowExecutionAlreadyStartedError } from '@tempora
 import { ChildWorkflowFailure, ParentClosePolicy, condition, continueAsNew, getExternalWorkflowHandle, log, setHandler, startChild, workflowInfo, type ChildWorkflowHandle } from '@temporalio/workflow';
 import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersionSignal, turnEndedSignal, type JobGroupStatus, type JobInput, type JobResult, type JobTurn, type JobVersion, type TurnEndedNews } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
+import { movesOnWithUpgrades } from '../upgrades.ts';
 import { NO_RUNS, begin, step, type GroupAction, type GroupEvent, type GroupState } from './groupState.ts';
 import type { RunEnd } from './reportWords.ts';
 import { Reports, type CarriedReports } from './reports.ts';
@@ -77,6 +78,8 @@ export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedR
     }
   }
 }
+
+movesOnWithUpgrades(jobGroup);
 
 /** It comes from outside: what cannot be read is left out, and said. */
 function readVersion(body: JobVersion): Heard[] {

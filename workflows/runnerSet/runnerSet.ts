@@ -1,6 +1,7 @@
-import { CancelledFailure, CancellationScope, setWorkflowOptions, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { CancelledFailure, CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { admission } from '../calls.ts';
+import { movesOnWithUpgrades } from '../upgrades.ts';
 import { RunningSet } from './reconcile.ts';
 import { listen } from './handlers.ts';
 import type { CarriedSet } from './carried.ts';
@@ -39,6 +40,4 @@ async function admit(input: RunnerSetInput): Promise<SetState> {
   return SetState.begin(spec, declaration, schedule, at);
 }
 
-// A set has no end of its own: with worker versioning it moves on to each new version, while every runner ends on the one that it began on.
-// (A worker without a version must not name a behavior: the server refuses its tasks.)
-setWorkflowOptions(() => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: 'AUTO_UPGRADE' } : {}), runnerSet);
+movesOnWithUpgrades(runnerSet);
