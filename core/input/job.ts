@@ -6,6 +6,7 @@ import { stepPath } from '../domain/artifactLayout.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { formatDuration, milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import { OUTSIDERS_VOLUMES, volumeKinds } from '../domain/outsiders.ts';
+import { COMMIT, REF } from '../domain/gitNames.ts';
 import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import { credentialName, dnsLabel, durationFields, envFields, readInput, scopeFields, toScope, words, type FieldsOf, type InputError, type Parsed } from './fields.ts';
 import { parseRunnerInput } from './runner.ts';
@@ -69,8 +70,7 @@ const stepFields = {
 const postOnly = { bestEffort: z.boolean().exactOptional(), optionalOnSuccess: z.boolean().exactOptional() };
 const step = z.strictObject({ ...stepFields, bestEffort: z.undefined('is for steps of post only; remove it').exactOptional(), optionalOnSuccess: z.undefined('is for steps of post only; remove it').exactOptional() });
 
-/** https://git-scm.com/docs/git-check-ref-format */
-const gitRef = z.string().regex(/^[^\s\p{Cc}~^:?*[\\]{1,255}$/u, 'must be a name as Git has them: without white space and the characters ~ ^ : ? * [ and \\');
+const gitRef = z.string().regex(REF, 'must be a name as Git has them: without white space and the characters ~ ^ : ? * [ and \\');
 
 /** Field by field. Unknown fields are errors. */
 export const jobSchema = z.strictObject({
@@ -83,7 +83,7 @@ export const jobSchema = z.strictObject({
   source: z
     .strictObject({
       event: z.enum(['push', 'pull_request', 'schedule'], 'must be "push", "pull_request" or "schedule"'),
-      commit: z.string().regex(/^[0-9A-Za-z]{1,64}$/, "must be a commit's id: at most 64 letters and digits").exactOptional(),
+      commit: z.string().regex(COMMIT, "must be a commit's id: at most 64 letters and digits").exactOptional(),
       ref: gitRef.exactOptional(),
       base: gitRef.exactOptional(),
       pullRequest: z.number().int().positive().exactOptional(),

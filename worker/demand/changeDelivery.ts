@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { RepositoryChange } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
+import { REF } from '../../core/domain/gitNames.ts';
 import { repositoryField, STALE_AFTER_MS, time } from './deliveryFields.ts';
 
 export type ChangeDelivery =
@@ -16,8 +17,7 @@ export interface ChangeNews {
 }
 
 const commitId = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
-/** https://git-scm.com/docs/git-check-ref-format */
-const refName = z.string().regex(/^[^\s\p{Cc}~^:?*[\\]{1,255}$/u);
+const refName = z.string().regex(REF);
 const files = z.array(z.string()).nullish().catch(undefined);
 
 /** https://docs.github.com/en/webhooks/webhook-events-and-payloads#push */

@@ -3,6 +3,7 @@ import type { ChangeFilter, JobSource, RepositoryChange } from '../../core/contr
 import { jobGroupId } from '../../core/domain/changeSet.ts';
 import { defined } from '../../core/defined.ts';
 import { passesFilter } from '../../core/domain/filterPattern.ts';
+import { COMMIT, REF } from '../../core/domain/gitNames.ts';
 import type { DefinitionSpec } from '../../core/input/jobDefinition.ts';
 
 export type ChangeDecision =
@@ -41,11 +42,6 @@ function groupOf({ name, repository }: Spec, { branch, ref, pullRequest }: Repos
 function sourceOf({ event, commit, ref, branch, pullRequest }: RepositoryChange, untrusted: boolean): JobSource {
   return { event, commit, ref, ...(event === 'pull_request' ? defined({ base: branch, pullRequest }) : {}), ...(untrusted ? { untrusted } : {}) };
 }
-
-/** Of a commit, as {@link RepositoryChange} and the group's ids have them. */
-const COMMIT = /^[0-9A-Za-z]{1,64}$/;
-/** https://git-scm.com/docs/git-check-ref-format */
-const REF = /^[^\s\p{Cc}~^:?*[\\]{1,255}$/u;
 
 /** It comes from outside: what cannot be read is `undefined`. */
 export function readChange(body: RepositoryChange | undefined): RepositoryChange | undefined {

@@ -2,6 +2,7 @@ import { CancelledFailure, WorkflowExecutionAlreadyStartedError } from '@tempora
 import { ChildWorkflowFailure, ParentClosePolicy, condition, continueAsNew, getExternalWorkflowHandle, log, setHandler, startChild, workflowInfo, type ChildWorkflowHandle } from '@temporalio/workflow';
 import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersionSignal, turnEndedSignal, type JobGroupStatus, type JobInput, type JobResult, type JobTurn, type JobVersion, type TurnEndedNews } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
+import { COMMIT } from '../../core/domain/gitNames.ts';
 import { movesOnWithUpgrades } from '../upgrades.ts';
 import { NO_RUNS, begin, step, type GroupAction, type GroupEvent, type GroupState } from './groupState.ts';
 import type { RunEnd } from './reportWords.ts';
@@ -11,9 +12,6 @@ import { Reports, type CarriedReports } from './reports.ts';
 const QUIET = '7d';
 /** Nothing is begun before it was quiet for so long: of pushes one after the other the last is run, and no other. */
 const SETTLED = '1s';
-
-/** A commit's name is in summaries, and never long. */
-const COMMIT = /^[0-9A-Za-z]{1,64}$/;
 
 /** What has come, and the job that goes with it; or how it has ended. */
 interface Heard {
