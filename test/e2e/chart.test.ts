@@ -5,7 +5,7 @@ import { ScheduleNotFoundError } from '@temporalio/client';
 import { sweepScheduleId } from '../../core/contract/index.ts';
 import type { SimulatedJob } from '../../tools/simulator/types.ts';
 import { ChartWorld, RELEASE } from '../support/chartWorld.ts';
-import { countingJob } from '../support/clusterRun.ts';
+import { HELD_JOB, countingJob, letGo } from '../support/clusterRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
@@ -19,7 +19,7 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
   }, 180_000);
   afterAll(async () => await world.close(), 120_000);
 
-  const queue = (seconds: number): SimulatedJob => world.simulator.queueJob({ repo: 'acme/app', labels: ['linux'], command: countingJob(seconds) });
+  const queue = (command: string): SimulatedJob => world.simulator.queueJob({ repo: 'acme/app', labels: ['linux'], command });
   const now = ({ id }: SimulatedJob): SimulatedJob => world.simulator.job(id)!;
   async function says(job: SimulatedJob, line: string): Promise<void> {
     await until(`job ${job.id} to say "${line}"`, () => now(job).output.includes(line), () => JSON.stringify([now(job), world.simulator.runners()]), 60_000).catch(async (error: unknown) => {
@@ -32,7 +32,8 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     expect({ conclusion, assignments, annotation, interrupted: output.includes('interrupted') }).toEqual({ conclusion: 'success', assignments: 1, annotation: undefined, interrupted: false });
   }
   const namesOf = (pods: readonly V1Pod[]): string[] => pods.map(({ metadata }) => metadata?.name ?? '').toSorted();
-  const runnerPods = async (): Promise<string[]> => (await world.runners.core.listNamespacedPod({ namespace: world.runners.name })).items.map(({ metadata }) => metadata?.uid ?? '').toSorted();
+  const runnerPods = async (): Promise<V1Pod[]> => (await world.runners.core.listNamespacedPod({ namespace: world.runners.name })).items;
+  const uidsOf = (pods: readonly V1Pod[]): string[] => pods.map(({ metadata }) => metadata?.uid ?? '').toSorted();
   const imagesOf = (pods: readonly V1Pod[]): (string | undefined)[] => pods.map(({ spec }) => spec?.containers[0]?.image);
 
   test('install: workers and webhook are well, the set is applied, and a job that GitHub announces runs', async () => {
@@ -43,7 +44,7 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     expect(await world.leadWebhook()).toEqual(namesOf(webhooks));
     expect(await world.running()).toEqual(['set-linux']);
 
-    const job = queue(1);
+    const job = queue(countingJob(1));
     await says(job, 'finished');
     await until('the job to be over', () => now(job).status === 'completed');
     expectUnharmed(job);
@@ -64,20 +65,22 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
   });
 
   test('upgrade: other pods, another size of the set, and no busy runner is touched', async () => {
-    const jobs = [queue(30), queue(30), queue(30)];
+    const jobs = [queue(HELD_JOB), queue(HELD_JOB), queue(HELD_JOB)];
     for (const job of jobs) await says(job, 'begun');
+    await until('all three to be listed', async () => (await world.running()).length === 4);
     const before = await world.running();
-    const podsBefore = await runnerPods();
+    const podsBefore = uidsOf(await runnerPods());
     expect(podsBefore).toHaveLength(3);
 
     await world.bring('upgrade', TAGS[1], { sets: [world.set('linux', { minRunners: 0, maxRunners: 4 })] });
     for (const part of ['worker', 'webhook']) expect(imagesOf(await world.pods(part))).toEqual(Array(2).fill('holdfast.test/worker:2'));
     await world.leadWebhook();
     expect(await world.client.workflow.getHandle('set-linux').query('status')).toMatchObject({ max: 4 });
-    // Had they ended meanwhile, nothing would be proven.
     expect(await world.running()).toEqual(before);
-    expect(await runnerPods()).toEqual(podsBefore);
+    const podsAfter = await runnerPods();
+    expect(uidsOf(podsAfter)).toEqual(podsBefore);
 
+    for (const name of namesOf(podsAfter)) await letGo(world.runners, name);
     for (const job of jobs) await until('the job to be over', () => now(job).status === 'completed', () => JSON.stringify(now(job)), 60_000);
     for (const job of jobs) expectUnharmed(job);
     await until('their runners to be gone', async () => (await world.running()).length === 1, () => JSON.stringify(world.simulator.runners()), 60_000);
@@ -85,7 +88,7 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
   }, 300_000);
 
   test("uninstall: jobs end, then everything goes, but for the runners' namespace", async () => {
-    const jobs = [queue(12), queue(12)];
+    const jobs = [queue(countingJob(12)), queue(countingJob(12))];
     for (const job of jobs) await says(job, 'begun');
     await world.helm.run('uninstall', RELEASE, '--namespace', world.home.name, '--wait', '--timeout', '150s');
     for (const job of jobs) expectUnharmed(job);

@@ -4,7 +4,7 @@ import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.t
 import { FORCED_TO_FAIL, STEP_WITHOUT_JOB, SWEEP_WORKFLOW, sweepWorkflowId, type SweepReport } from '../../core/contract/index.ts';
 import { runCli } from '../support/cli.ts';
 import { ClusterJob } from '../support/clusterJob.ts';
-import { countingJob } from '../support/clusterRun.ts';
+import { HELD_JOB, countingJob, letGo } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { TICK } from '../support/stoppedChildren.ts';
@@ -70,7 +70,8 @@ await describeWithLab('the sweep, and pods that run jobs', { temporal: true, nod
 
   test('a worker that is told to go in the middle of a job: nothing is cancelled, and no sweep touches anything, with a worker or without', async () => {
     const run = await world.start('handed-back');
-    const job = await run.runJob(countingJob(25));
+    const job = await run.runJob(HELD_JOB);
+    const { pod } = await run.listens();
     const { worker } = world;
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(143);
@@ -89,6 +90,7 @@ await describeWithLab('the sweep, and pods that run jobs', { temporal: true, nod
     await world.startWorker();
     expect((await sweep()).items).toEqual([]);
     await untouched();
+    await letGo(world.namespace, pod);
     expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
     run.expectUnharmed(job);
     expect(run.podsEver()).toHaveLength(1);

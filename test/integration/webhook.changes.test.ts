@@ -62,7 +62,8 @@ await describeWithLab('the webhook, for declared jobs', { temporal: true }, (lab
     playsByItself(all.compute, 'end');
     await declared();
     const id = randomUUID();
-    for (let again = 0; again < 2; again++) expect(await deliver('push', push(sha('a')), { id })).toBe(202);
+    const pushed = push(sha('a'));
+    for (let again = 0; again < 2; again++) expect(await deliver('push', pushed, { id })).toBe(202);
     expect(await deliver('push', push(sha('a')))).toBe(202); // sent again to another replica, say
     expect(await deliver('pull_request', pull(7, sha('b')))).toBe(202);
     expect(await deliver('pull_request', pull(7, sha('c'), {}, 'closed'))).toBe(204);

@@ -6,6 +6,7 @@ import type { RecordedRequest, SimulatedJob, SimulatedRegistration } from '../..
 import type { Simulator } from '../../tools/simulator/simulator.ts';
 import { podStateSignal, statusQuery, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
 import type { NamespaceRecorder } from './namespaceRecorder.ts';
+import { inContainer } from './podLog.ts';
 import type { TestNamespace } from './pods.ts';
 import { until } from './until.ts';
 
@@ -17,6 +18,14 @@ const PATIENCE_MS = 150_000;
 /** A job that says when it begins, counts, and says when it is at its end. Interrupted, it takes three seconds to clean up. */
 export function countingJob(seconds: number): string {
   return `trap 'echo interrupted; sleep 3; echo cleaned up; exit 1' INT TERM; echo begun; i=0; while [ $i -lt ${seconds} ]; do i=$((i+1)); sleep 1; echo second $i; done; echo finished`;
+}
+
+/** A job that says when it begins, runs until it is let go, and says that it is at its end: for what may take any time meanwhile. */
+export const HELD_JOB = `trap 'echo interrupted; exit 1' INT TERM; echo begun; until [ -e /tmp/let-go ]; do sleep 1; done; echo finished`;
+
+/** Lets the {@link HELD_JOB} of a runner's pod end. */
+export async function letGo(namespace: TestNamespace, pod: string): Promise<void> {
+  await inContainer(namespace, pod, 'touch /tmp/let-go');
 }
 
 /** What a run needs of the world that it is in. */
