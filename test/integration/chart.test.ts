@@ -31,7 +31,7 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
   test('makes what the plain manifests say, and they nothing else', async () => {
     const files = readdirSync(DEPLOY).filter((name) => name.endsWith('.yaml'));
     const said = files.flatMap((name) => objectsOf(readFileSync(join(DEPLOY, name), 'utf8'))).filter(({ kind }) => kind !== 'Namespace');
-    const made = (await helm.template({ ...PLAIN_VALUES, readNodes: true, viewerGroup: 'holdfast-viewers', webhook: { enabled: true }, sweep: { cronJob: true } })).filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined);
+    const made = (await helm.template({ ...PLAIN_VALUES, readNodes: true, viewerGroup: 'holdfast-viewers', runnerSetNamespace: 'holdfast-runners', webhook: { enabled: true }, sweep: { cronJob: true } })).filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined);
     expect(made.map(keyOf).toSorted()).toEqual(said.map(keyOf).toSorted());
     for (const object of said) expect(plain(made.find((each) => keyOf(each) === keyOf(object))!)).toEqual(object);
   });

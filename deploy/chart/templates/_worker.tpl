@@ -38,6 +38,9 @@ containers:
       {{- if ne .Values.supervisorImage "none" }}
       - { name: HOLDFAST_SUPERVISOR_IMAGE, value: {{ .Values.supervisorImage | default (include "holdfast.image" .) | quote }} }
       {{- end }}
+      {{- with .Values.runnerSetNamespace }}
+      - { name: HOLDFAST_RUNNER_SET_NAMESPACE, value: {{ . | quote }} }
+      {{- end }}
       {{- if .Values.podPolicy }}
       - { name: HOLDFAST_POD_POLICY_FILE, value: /etc/holdfast/pod-policy/pod-policy.yaml }
       {{- end }}
