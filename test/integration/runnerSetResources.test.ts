@@ -1,18 +1,19 @@
 /** RunnerSet resources on a real API server, and the sets that a worker makes of them on the real Temporal server. */
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { ApiextensionsV1Api, CustomObjectsApi, PatchStrategy, setHeaderOptions, type V1CustomResourceDefinition } from '@kubernetes/client-node';
-import { parse } from 'yaml';
+import { ApiextensionsV1Api, CustomObjectsApi, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { ResourceApi } from '../../worker/resources/resourceApi.ts';
 import { RunnerSetController } from '../../worker/resources/runnerSetController.ts';
 import { RUNNER_SETS, type RunnerSetResource } from '../../worker/resources/runnerSetResource.ts';
 import { SetWorkflows } from '../../worker/resources/setWorkflows.ts';
+import { objectsOf } from '../support/chart.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
 import { createTestNamespace, type TestNamespace } from '../support/pods.ts';
 import { SHORT_SET_INTERVALS, SetRun } from '../support/setRun.ts';
+import { StrictApi } from '../support/strictApi.ts';
 import { until } from '../support/until.ts';
 
 const { group, version, plural } = RUNNER_SETS;
@@ -32,12 +33,10 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     namespace = await createTestNamespace(lab.kubernetes?.kubeconfig ?? '', 'resources');
     objects = namespace.kubeConfig.makeApiClient(CustomObjectsApi);
     server = new ApiServer(namespace.kubeConfig);
-    const definition = parse(readFileSync(DEFINITION, 'utf8')) as V1CustomResourceDefinition;
+    const [definition] = objectsOf(readFileSync(DEFINITION, 'utf8'));
+    expect((await new StrictApi(namespace.kubeConfig).refusal(definition!, { dryRun: false })) ?? 'already exists').toContain('already exists');
     const extensions = namespace.kubeConfig.makeApiClient(ApiextensionsV1Api);
-    await extensions.createCustomResourceDefinition({ body: definition }).catch((error: { code?: number }) => {
-      if (error.code !== 409) throw error;
-    });
-    await until('the definition to be served', async () => ((await extensions.readCustomResourceDefinition({ name: definition.metadata?.name ?? '' })).status?.conditions ?? []).some(({ type, status }) => type === 'Established' && status === 'True'));
+    await until('the definition to be served', async () => ((await extensions.readCustomResourceDefinition({ name: `${plural}.${group}` })).status?.conditions ?? []).some(({ type, status }) => type === 'Established' && status === 'True'));
     all = await memoryWorld(lab);
   }, 120_000);
   afterAll(async () => {
@@ -56,7 +55,7 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
 
   function control(): RunnerSetController {
     const sets = new SetWorkflows({ client: () => all.world.client, taskQueue: all.world.taskQueue });
-    const logger = { info: () => undefined, warn: (fields: unknown) => warnings.push(fields) } as never;
+    const logger = { info: () => undefined, warn: (fields: unknown) => warnings.push((fields as { err?: unknown }).err ?? fields) } as never;
     const controller = new RunnerSetController({ api: new ResourceApi(server, namespace.name), sets, namespace: namespace.name, taskQueue: all.world.taskQueue, logger, lookMs: 1_000, soonMs: 100 });
     controllers.push(controller);
     return controller;
