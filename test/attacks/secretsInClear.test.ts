@@ -63,9 +63,10 @@ await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }
         await until('the jobs among the processes', () => (seen = processes()).includes(SLEEPER));
         let logs = '';
         // Of a container that has just started the API server may know nothing yet.
-        await until('the log of each container', async () => (logs = await podLogs(world)) !== '');
-        const texts = { processes: seen, 'logs of pods': logs, metrics: await (await fetch(`${await world.worker.started()}/metrics`)).text() };
-        expect(texts).toMatchObject({ 'logs of pods': expect.stringContaining('Listening for Jobs'), metrics: expect.stringContaining(names[0]) });
+        await until('the log of each container', async () => (logs = await podLogs(world)).includes('Listening for Jobs'));
+        let metrics = '';
+        await until('the metrics of the set', async () => (metrics = await (await fetch(`${await world.worker.started()}/metrics`)).text()).includes(names[0]));
+        const texts = { processes: seen, 'logs of pods': logs, metrics };
         expect(world.worker.log.map(({ level }) => level)).toContain('debug');
         expect(world.recorder.secretValues(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).not.toEqual([]);
         expect(world.recorder.secretValues(['RUNNER_TOKEN'])).not.toEqual([]);

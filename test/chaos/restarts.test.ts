@@ -28,12 +28,6 @@ async function endsAs(run: ClusterRun, verdict: object): Promise<RunnerResult> {
   return result;
 }
 
-/** Awaits further words of a job. */
-async function goesOn(run: ClusterRun, job: { id: number }, seconds: number): Promise<void> {
-  const last = run.job(job).output.findLast((line) => line.startsWith('second ')) ?? 'second 0';
-  await run.jobSays(job, `second ${Number(last.slice('second '.length)) + seconds}`);
-}
-
 /** Its container has ended, and the API server has told so to those who watch. */
 async function podEnds(run: ClusterRun): Promise<void> {
   const phases = async (): Promise<(string | undefined)[]> => (await run.pods()).map(({ status }) => status?.phase);
@@ -44,7 +38,7 @@ type Ending = 'whileTemporalIsDown' | 'whileApiServerIsDown' | 'afterwards';
 
 const ephemeral = (name: string, ending: Ending): Life => async (world) => {
   const { run, job, finish } = await world.busy(name);
-  const holdDown = async (): Promise<void> => await goesOn(run, job, HELD_DOWN_SECONDS);
+  const holdDown = async (): Promise<void> => await run.goesOn(job, HELD_DOWN_SECONDS);
   await world.goThrough({
     whileTemporalIsDown: ending === 'whileTemporalIsDown' ? async () => await finish().then(async () => await podEnds(run)) : holdDown,
     between: async () => void (ending === 'whileTemporalIsDown' && (await endsAs(run, SUCCEEDED))),

@@ -84,9 +84,10 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     const successor = startReceiver();
     await until('every job to be done', () => done() === JOBS, seen, 120_000);
     github.world.webhooks.releaseHeldBack();
+    // What was lost on its way is sent again, also after the last runner has gone.
     await until('the set to be at rest', async () => {
       const { runners, jobs } = await status();
-      return runners.length === 0 && jobs.queued === 0 && jobs.assigned === 0;
+      return runners.length === 0 && jobs.queued === 0 && jobs.assigned === 0 && jobs.startedTotal === JOBS && jobs.completedTotal === JOBS;
     }, seen, 60_000);
 
     expect(ids.map((id) => github.job(id)).filter((job) => job?.conclusion !== 'success' || job.assignments !== 1)).toEqual([]);

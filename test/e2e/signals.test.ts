@@ -21,7 +21,7 @@ const STOP = { signalTimeout: '3s', cleanupTimeout: '4s', cleanupCommand: census
 interface Case {
   readonly script: string;
   readonly input?: Partial<RunnerInput>;
-  /** A pod deletion is how SIGTERM comes; all else is sent from inside; by its timeout it stops by itself. */
+  /** A pod deletion is how SIGTERM comes; all else is sent from inside; by its timeout it stops by itself, when its log has been found. */
   readonly by: 'deletion' | 'timeout' | readonly string[];
   readonly status: number;
   readonly signal?: string | null;
@@ -131,30 +131,30 @@ const stopped: Record<string, Case> = {
   },
   'its timeout: SIGINT, and status 127 whatever it says': {
     script: `trap "exit 0" INT; echo up; ${TICK}`,
-    input: { timeouts: { jobTimeout: '2s' } },
+    input: { timeouts: { jobTimeout: '8s' } },
     by: 'timeout',
     status: 127,
     reason: 'timeout',
-    errors: [timedOut('2s'), gracefully('3s')],
+    errors: [timedOut('8s'), gracefully('3s')],
     verdict: { outcome: 'aborted', cause: 'run_timeout' },
   },
   'its timeout, ignored: SIGKILL': {
     script: 'trap "" INT; echo up; sleep 77',
-    input: { timeouts: { jobTimeout: '2500ms' } },
+    input: { timeouts: { jobTimeout: '8500ms' } },
     by: 'timeout',
     status: 127,
     signal: 'SIGKILL',
     reason: 'timeout',
-    errors: [timedOut('2.5s'), notExited('3s')],
+    errors: [timedOut('8.5s'), notExited('3s')],
     verdict: { outcome: 'aborted', cause: 'run_timeout' },
   },
   'a grace of hours, as people read it': {
     script: `trap "exit 0" INT; echo up; ${TICK}`,
-    input: { timeouts: { jobTimeout: '2s' }, stop: { ...STOP, signalTimeout: '90m' } },
+    input: { timeouts: { jobTimeout: '8s' }, stop: { ...STOP, signalTimeout: '90m' } },
     by: 'timeout',
     status: 127,
     reason: 'timeout',
-    errors: [timedOut('2s'), gracefully('1h30m0s')],
+    errors: [timedOut('8s'), gracefully('1h30m0s')],
     verdict: { outcome: 'aborted', cause: 'run_timeout' },
   },
 };

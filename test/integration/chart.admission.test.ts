@@ -34,7 +34,9 @@ await describeIf('the chart, before an API server', prepare, { kubernetes: true 
     const names = definitions.map(({ metadata }) => metadata.name ?? '');
     await until('the custom resources to be served', async () => (await Promise.all(names.map(async (name) => await extensions.readCustomResourceDefinition({ name })))).every(({ status }) => status?.conditions?.some(({ type, status: state }) => type === 'Established' && state === 'True')));
     full = await helm.template({ ...FULL_VALUES, runnersNamespace }, { namespace });
-  }, 60_000);
+    // Established is sooner than found by its kind, and than answered for.
+    await until('the API server to know each kind', async () => (await refusals(full)).every((refusal) => !/knows no|: 404 /.test(refusal)));
+  });
   afterAll(async () => {
     helm.close();
     for (const { metadata } of definitions) await extensions.deleteCustomResourceDefinition({ name: metadata.name ?? '' });

@@ -119,7 +119,7 @@ export class ChartWorld {
   async bring(command: 'install' | 'upgrade', tag: string, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
     const values = { ...this.#values, ...more, image: { repository: WORKER_REPOSITORY, tag } };
     try {
-      return (await this.helm.run(command, RELEASE, CHART, '--namespace', this.home.name, '--wait', '--timeout', '150s', ...this.helm.values(values))).stdout;
+      return (await this.helm.run(command, RELEASE, CHART, '--namespace', this.home.name, '--wait', '--timeout', '240s', ...this.helm.values(values))).stdout;
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${await this.told()}`, { cause: error });
     }

@@ -19,6 +19,8 @@ export class FakeCompute implements Compute {
   readonly jobs = new Set<string>();
   /** New pods tell online and busy by themselves, as under the supervisor. */
   probes = true;
+  /** What new pods are like from their first moment. */
+  born: Partial<PodView> = {};
   /** Events that the watcher does not get: only the waits' own re-sync is left. */
   muted = false;
   /** What a pod does when it is asked to go: `143`, say, at once; or nothing until the test ends it. */
@@ -96,7 +98,7 @@ export class FakeCompute implements Compute {
     this.created.push(request);
     const { workflowId } = request.identity;
     const told = this.probes ? { online: false, busy: false, ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }) } : {};
-    const pod: PodView = { name, uid: randomUUID(), workflowId, scheduled: false, createdAt: new Date().toISOString(), ended: false, gone: false, terminating: false, ...told };
+    const pod: PodView = { name, uid: randomUUID(), workflowId, scheduled: false, createdAt: new Date().toISOString(), ended: false, gone: false, terminating: false, ...told, ...this.born };
     this.#set(pod);
     return pod;
   }

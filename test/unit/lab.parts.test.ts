@@ -12,6 +12,7 @@ import { checksumOf, fillPlatform } from '../../tools/lab/download.ts';
 import { withLock } from '../../tools/lab/lock.ts';
 import { canListen, freePort } from '../../tools/lab/ports.ts';
 import { isAlive, processStartTime, startDetached, stopProcess } from '../../tools/lab/process.ts';
+import { newRecord, readRecord, writeRecord } from '../../tools/lab/store.ts';
 import { BINARIES } from '../../tools/lab/versions.ts';
 import { isRequired } from '../support/lab.ts';
 import { until } from '../support/until.ts';
@@ -53,6 +54,19 @@ describe('libraries of a program', () => {
   });
   test('none of a static program', () => expect(librariesOf('\tstatically linked\n')).toEqual([]));
   test('a missing one is an error', () => expect(() => librariesOf('\tlibx.so.1 => not found\n')).toThrow('libx.so.1'));
+});
+
+test('the record of a lab that components write beside each other: all that they have noted stays', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'hf-record-'));
+  const record = newRecord(dir);
+  for (let round = 0; round < 50; round++) {
+    await Promise.all(['a', 'b', 'c', 'd'].map(async (name) => {
+      record.ports[`${name}${round}`] = round;
+      await writeRecord(dir, record);
+    }));
+    expect(await readRecord(dir)).toEqual(record);
+  }
+  await rm(dir, { recursive: true });
 });
 
 test('mounts of a lab: the innermost first, blanks decoded, neighbours left alone', () => {

@@ -59,7 +59,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   });
 
   test('demand: up at once, and down to the idle ones that are kept, only after the delay', async () => {
-    const set = await start({ minIdle: 1, max: 4, scaleDownDelay: '8s', queueCheck: '0s' });
+    const set = await start({ minIdle: 1, max: 4, scaleDownDelay: '12s', queueCheck: '0s' });
     await set.comesTo({ idle: 1 });
     for (let i = 0; i < 5; i++) await set.queueJob();
     // One beyond the bound: the fourth and the fifth job ask for nothing more.
