@@ -1,13 +1,16 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { describe, expect, test } from '@jest/globals';
 import type { Benchmark } from '../../tools/bench/benchmark.ts';
 import { BENCHMARKS } from '../../tools/bench/benchmarks/index.ts';
 import { mapConcurrently } from '../../tools/bench/concurrency.ts';
 import { parseMetrics, sum } from '../../tools/bench/metrics.ts';
-import { cpuOfJobs } from '../../tools/bench/cpuAccount.ts';
+import { cpuOfJobs, cpuSecondsOf, cpuSecondsOfFamily } from '../../tools/bench/cpuAccount.ts';
 import { temporalRequests } from '../../tools/bench/temporalRequests.ts';
 import { parseTaskEvent } from '../../tools/bench/processes/taskTimes.ts';
 import { isMet, missed, nested, reportTable } from '../../tools/bench/report.ts';
 import { percentile, round } from '../../tools/bench/statistics.ts';
+import { until } from '../support/until.ts';
 
 describe('the figures of the benchmarks', () => {
   // Programs read them: a new key is fine, a changed one is not.
@@ -170,6 +173,9 @@ test('the CPU of jobs is that of worker and Temporal, without what they take whe
   const spent = { wallSeconds: 20, cpuSeconds: { worker: 6, worker2: 2, temporal: 8, etcd: 4, 'kube-apiserver': 8, 'kube-scheduler': 2, kwok: 9, othersOnThisMachine: 30 } };
   const idle = { wallSeconds: 5, cpuSeconds: { worker: 0.5, temporal: 0.5, etcd: 0.5, 'kube-apiserver': 0.5 } };
   expect(cpuOfJobs(spent, idle, 100)).toEqual({ ms: 120, times: 1.2 });
+  const { temporal, ...others } = spent.cpuSeconds;
+  const cluster = { ...spent, cpuSeconds: { ...others, 'temporal-frontend': 2, 'temporal-history': 3, postgres: temporal - 5 } };
+  expect(cpuOfJobs(cluster, { ...idle, cpuSeconds: { ...idle.cpuSeconds, temporal: 0, postgres: 0.5 } }, 100)).toEqual({ ms: 120, times: 1.2 });
 });
 
 test('the requests to Temporal are those that a worker makes of its own accord, and polls that were answered', () => {
@@ -185,4 +191,20 @@ test('the requests to Temporal are those that a worker makes of its own accord, 
     ].join('\n'),
   );
   expect(temporalRequests(samples)).toEqual({ RespondWorkflowTaskCompleted: 4, 'workflow polls answered': 4, 'activity polls answered': 2 });
+});
+
+test('the CPU time of a process and its children: living ones and those that have ended', async () => {
+  const parent = spawn('sh', ['-c', '(while :; do :; done) & echo $!; wait; echo ended; read line'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  try {
+    const pid = parent.pid ?? 0;
+    const lines = createInterface({ input: parent.stdout })[Symbol.asyncIterator]();
+    const child = Number((await lines.next()).value);
+    const ofChildren = async (): Promise<number> => (await cpuSecondsOfFamily(pid)) - (await cpuSecondsOf(pid));
+    await until('the living child to be counted', async () => (await ofChildren()) > 0);
+    process.kill(child, 'SIGKILL');
+    expect((await lines.next()).value).toBe('ended');
+    expect(await ofChildren()).toBeGreaterThan(0);
+  } finally {
+    process.kill(-(parent.pid ?? 0), 'SIGKILL');
+  }
 });

@@ -7,7 +7,7 @@ import { CoreV1Api } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
-import { down, status, up } from '../lab/lab.ts';
+import { down, status, up, type TemporalServer } from '../lab/lab.ts';
 import type { SimulatorClient } from '../simulator/client.ts';
 import { CpuAccount, type CpuSpent } from './cpuAccount.ts';
 import { interruption } from './interruption.ts';
@@ -26,6 +26,8 @@ export interface WorldOptions {
   readonly cold: boolean;
   /** Workers on the one task queue, where a benchmark can have several. */
   readonly workers: number;
+  /** Which Temporal. */
+  readonly temporal: TemporalServer;
   /** Folder for CPU profiles of the worker. */
   readonly cpuProfileDir?: string;
 }
@@ -39,7 +41,7 @@ export interface World {
   readonly kubeconfig: string;
   readonly progress: (line: string) => void;
   readonly cold: boolean;
-  /** Opens an account of the CPU time of all parts, this process and the newest worker included. */
+  /** Opens an account of the CPU time of all parts, this process and the newest workers included. */
   cpuAccount(): Promise<CpuAccount>;
   /** What all of it takes of the processors while nothing happens. */
   idleCpu(): Promise<CpuSpent>;
@@ -60,7 +62,7 @@ const IDLE_MS = 5_000;
 
 /** Brings everything up, runs the benchmark, and takes everything down again, whatever comes. */
 export async function inWorld<T>(options: WorldOptions, run: (world: World) => Promise<T>): Promise<T> {
-  const { stateDir, keep, cold, progress } = options;
+  const { stateDir, keep, cold, temporal: server, progress } = options;
   const closers: (() => Promise<unknown>)[] = [];
   const interrupted = interruption();
   try {
@@ -70,13 +72,13 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
   }
 
   async function bringUpAndRun(): Promise<T> {
-    progress(`bringing up Temporal, etcd, the API server and KWOK in ${stateDir}`);
+    progress(`bringing up Temporal (${server}), etcd, the API server and KWOK in ${stateDir}`);
     const wasUp = Object.values((await status({ stateDir })).components).some(({ state }) => state !== 'down');
     closers.push(async () => {
       if (keep || wasUp) progress(`the components stay up: npm run lab -- status --state-dir ${stateDir}`);
       else await down({ stateDir, purge: true, progress });
     });
-    const lab = await up({ stateDir, temporal: true, kubernetes: true, nodes: 'kwok', progress });
+    const lab = await up({ stateDir, temporal: server, kubernetes: true, nodes: 'kwok', progress });
     if (!lab.temporal || !lab.kubernetes) throw new Error('the lab came up without Temporal or Kubernetes');
     const { temporal, kubernetes } = lab;
 

@@ -14,6 +14,7 @@ export const churn: WorldBenchmark = {
   name: 'churn',
   summary: 'a set of N runners works off 3 N jobs of 2 s, which are all there from the beginning',
   defaultRunners: 50,
+  severalWorkers: true,
   figures: {
     jobs: { unit: 'jobs', what: 'of 2 s' },
     jobsPerSecond: { unit: '/s', what: 'from queueing all of them to the last one finished', compare: 'actions-runner-controller: 3.7 (scale set, default) to 11.5 (legacy, tuned)' },

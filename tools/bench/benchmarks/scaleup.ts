@@ -15,6 +15,7 @@ export const scaleup: WorldBenchmark = {
   name: 'scaleup',
   summary: 'a set of N runners from nothing to all online, the CI server answering in 100 ms',
   defaultRunners: 200,
+  severalWorkers: true,
   figures: {
     runners: { unit: 'runners', what: 'of the set' },
     perSecond: { unit: '/s', what: "online, from the set's start to the last runner online", compare: 'actions-runner-controller: 2.5 (scale set) to 28 (legacy, tuned)' },

@@ -18,6 +18,7 @@ export const steady: WorldBenchmark = {
   name: 'steady',
   summary: 'a set of N runners, and two jobs of 2 s a second for a minute: nothing waits for the processors',
   defaultRunners: 10,
+  severalWorkers: true,
   figures: {
     goneP95Ms: { unit: 'ms', what: 'job finished → pod and registration gone, p95' },
     replacementP95Ms: { unit: 'ms', what: 'job finished → replacement online, p95' },
