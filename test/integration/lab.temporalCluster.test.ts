@@ -1,10 +1,16 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { access, chmod, mkdtemp, readdir, readlink, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { access, chmod, mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { down, kill, start, status, up } from '../../tools/lab/lab.ts';
+import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { describeIf } from '../support/lab.ts';
+import { PROJECT, pages } from '../support/markdown.ts';
 import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
+
+const [PAGE] = pages().filter(({ path }) => path === 'docs/scale.md');
 
 /** A lab of its own: its parts are killed here. */
 const stateDir = await mkdtemp(join(tmpdir(), 'hf-cluster-'));
@@ -43,12 +49,22 @@ await describeIf('Temporal as a cluster on PostgreSQL', prepare, { temporal: tru
         await start(stateDir, name);
       }
       ci.forget(runnerName);
-      compute.end(pod, 0);
+      compute.change(pod, { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
       expect(await run.result()).toMatchObject({ outcome: 'succeeded', replaced: [] });
       expectNothingLeft({ compute, ci });
     } finally {
       await world.close();
     }
+  });
+
+  test('the dynamic config that the documentation gives is one that the server knows, as are those that run here and with Docker Compose', async () => {
+    const settings = (PAGE?.blocks ?? []).filter(({ language }) => language === 'yaml').map(({ text }) => text);
+    expect(settings).toHaveLength(1);
+    const documented = join(stateDir, 'documented.yaml');
+    await writeFile(documented, settings.join('\n'));
+    const files = [documented, join(stateDir, 'temporal-cluster', 'dynamic.yaml'), join(PROJECT, 'deploy/compose/dynamic-config.yaml')];
+    const { stdout } = await promisify(execFile)(await resolveBinary('temporal-server'), ['validate-dynamic-config', ...files]);
+    expect(stdout.trim().split('\n')).toEqual(files); // each followed by its errors and warnings
   });
 
   test('the dev server is not put beside it', async () => {
