@@ -15,7 +15,10 @@ const [PAGE] = pages().filter(({ path }) => path === 'docs/scale.md');
 /** A lab of its own: its parts are killed here. */
 const stateDir = await mkdtemp(join(tmpdir(), 'hf-cluster-'));
 await chmod(stateDir, 0o755); // PostgreSQL does not run as root
-const prepare = async () => await up({ stateDir, temporal: 'cluster', kubernetes: false, progress: (line) => process.stderr.write(`[cluster] ${line}\n`) });
+const prepare = async () => {
+  await resolveBinary('temporal'); // where it has to be built, the server's modules are compiled with it
+  return await up({ stateDir, temporal: 'cluster', kubernetes: false, progress: (line) => process.stderr.write(`[cluster] ${line}\n`) });
+};
 
 /** Processes that work in the database's folder. */
 async function databaseProcesses(): Promise<string[]> {
