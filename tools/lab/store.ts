@@ -37,7 +37,7 @@ export async function writeRecord(dir: string, record: LabRecord): Promise<void>
 export function newRecord(dir: string): LabRecord {
   return {
     id: createHash('sha256').update(dir).digest('hex').slice(0, 8),
-    temporal: false,
+    temporal: 'none',
     kubernetes: false,
     nodes: 'none',
     ports: {},
