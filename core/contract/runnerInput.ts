@@ -79,7 +79,9 @@ export interface RunnerInput {
   enterprise?: string;
   /** A credential named in the worker's config. @default "default" */
   credential?: string;
-  /** Numeric id of the runner group. @default 1 */
+  /** Name of the runner group. Repositories have none. Default: the group that the CI server has by default. */
+  runnerGroup?: string;
+  /** In place of its name: the numeric id of the runner group. @default 1 */
   runnerGroupId?: number;
   /** 1 to 100. @default ["self-hosted"] */
   labels?: string[];

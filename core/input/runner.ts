@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { RUNNER_INTERVALS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type OnEviction, type RunnerInput } from '../contract/index.ts';
 import { defined } from '../defined.ts';
-import type { Scope } from '../domain/ciServer.ts';
+import { DEFAULT_GROUP_ID, type Scope } from '../domain/ciServer.ts';
 import { milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, Supervision } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
@@ -23,7 +23,8 @@ export interface RunnerSpec {
   /** Absent: a plain command that no CI server knows. */
   readonly scope?: Scope;
   readonly credential: string;
-  readonly runnerGroupId: number;
+  /** Its name, or its id. */
+  readonly runnerGroup: number | string;
   readonly labels: readonly string[];
   readonly ephemeral: boolean;
   readonly registrationMode: 'jit' | 'token';
@@ -82,6 +83,7 @@ export const runnerSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must consist of letters, digits, ".", "_" and "-"').max(50, 'must be at most 50 characters: a suffix is appended and GitHub allows 64').exactOptional(),
   ciServer: z.enum(['github', 'none'], 'must be "github" or "none"').exactOptional(),
   credential: credentialName.exactOptional(),
+  runnerGroup: z.string().regex(/^[^\p{Cc}]{1,200}$/u, 'must be 1 to 200 characters without control characters').exactOptional(),
   runnerGroupId: z.number().int().positive().exactOptional(),
   labels: z.array(label).min(1, 'must have at least one label').max(100, 'must have at most 100 labels').exactOptional(),
   ephemeral: z.boolean().exactOptional(),
@@ -120,7 +122,7 @@ export function parseRunnerInput(raw: unknown, admission: RunnerAdmission = {}):
 }
 
 function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTimeouts & { jobTimeoutCap: string }, { podSeconds, ...grace }: GraceLedger, { workflowId = '', nameHash = '' }: RunnerAdmission): RunnerSpec {
-  const { credential = DEFAULT_CREDENTIAL, runnerGroupId = 1, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', maxAttempts = 10, set, job } = input;
+  const { credential = DEFAULT_CREDENTIAL, runnerGroup = input.runnerGroupId ?? DEFAULT_GROUP_ID, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', maxAttempts = 10, set, job } = input;
   const { signalTimeout: _signal, cleanupTimeout: _cleanup, jobTimeoutCap, ...timeoutsOfScope } = byScope;
   const asked = milliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
   const jobTimeoutCapMs = parseDuration(jobTimeoutCap) ?? Number.NaN;
@@ -143,7 +145,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
     nameHash,
     ...defined({ scope, set, job }),
     credential,
-    runnerGroupId,
+    runnerGroup,
     labels,
     ephemeral,
     // A JIT config is single-use by design: a runner that takes many jobs needs a registration token.

@@ -10,7 +10,7 @@ import { scopeErrors, type InputError } from './fields.ts';
 import { podTemplateErrors } from './podTemplate.ts';
 
 type Fields = readonly (keyof RunnerInput)[];
-const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroupId', 'labels'];
+const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroup', 'runnerGroupId', 'labels'];
 
 /** What of the runner's scope its fields are checked against. */
 export interface RunnerLimits {
@@ -23,7 +23,7 @@ export interface RunnerLimits {
 /** Everything that cannot work, at once. */
 export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutMs }: RunnerLimits): InputError[] {
   return [
-    ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...jobErrors(input)]),
+    ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...groupErrors(input), ...jobErrors(input)]),
     ...storageErrors(input),
     ...timeoutErrors(input, jobTimeoutCap),
     ...stopErrors(input),
@@ -42,6 +42,12 @@ function plainCommandErrors(input: RunnerInput): InputError[] {
   if (input.command === undefined) errors.push({ field: 'command', message: 'is missing: with ciServer "none" it is what runs' });
   if (input.timeouts?.idle !== undefined) errors.push({ field: 'timeouts.idle', message: 'has no meaning with ciServer "none": a plain command is never idle' });
   return errors;
+}
+
+function groupErrors({ runnerGroup, runnerGroupId, repository }: RunnerInput): InputError[] {
+  if (runnerGroup === undefined) return [];
+  if (runnerGroupId !== undefined) return [{ field: 'runnerGroup, runnerGroupId', message: 'exclude each other: give the name or the id' }];
+  return repository === undefined ? [] : [{ field: 'runnerGroup', message: 'has no meaning with a repository, which has no runner groups; remove it' }];
 }
 
 function jobErrors({ job }: RunnerInput): InputError[] {

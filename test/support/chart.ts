@@ -53,7 +53,7 @@ export const FULL_VALUES = {
   metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } }, prometheusRule: { enabled: true }, dashboards: { enabled: true } },
   networkPolicies: { runnersExcept: ['203.0.113.7/32', '2001:db8::/32'], runnersEgress: [{ to: [{ ipBlock: { cidr: '10.96.0.1/32' } }], ports: [{ port: 443 }] }] },
   sets: [
-    { name: 'linux', minRunners: 2, maxRunners: 50 },
+    { name: 'linux', minRunners: 2, maxRunners: 50, runnerGroup: 'large machines' },
     { name: 'fixed', replicas: 3, githubConfigUrl: 'https://github.example.com/acme/app', labels: ['self-hosted', 'x'], runnerGroupId: 7, set: { template: { ephemeral: false, timeouts: { jobTimeout: '2h' } } } },
     { name: 'docker', maxRunners: 5, containerMode: { type: 'dind' }, template: { spec: { containers: [{ name: 'runner', env: [{ name: 'A', value: 'b' }] }, { name: 'db', image: 'postgres:17' }], volumes: [{ name: 'extra', emptyDir: {} }] } } },
     { name: 'pods', maxRunners: 5, githubConfigUrl: 'https://github.example.com/enterprises/big', containerMode: { type: 'kubernetes', kubernetesModeWorkVolumeClaim: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '5Gi' } } } } },

@@ -9,7 +9,7 @@ const runnerSet = (spec: Fields): Fields => legacy('RunnerSet', { organization: 
 const RUNNER_CONFIG: readonly RowCase[] = [
   ['labels', ['gpu', 'self-hosted'], { template: { labels: ['self-hosted', 'gpu'] } }],
   ['group', 'Default', SAME],
-  ['group', 'gpu', { paused: true }, /DECIDE "gpu"/],
+  ['group', 'gpu', { template: { runnerGroup: 'gpu' } }],
   ['ephemeral', false, { template: { ephemeral: false } }],
   ['ephemeral', true, SAME],
   ['image', 'summerwind/actions-runner-dind:latest', SAME, /register themselves with a token/],

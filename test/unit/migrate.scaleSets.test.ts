@@ -12,7 +12,7 @@ const COMMON: readonly RowCase[] = [
   ['githubConfigUrl', 'https://acme.ghe.com/acme', { template: { organization: 'acme' } }, /apiUrl: https:\/\/api\.acme\.ghe\.com/],
   ['githubConfigSecret', 'arc-token', { template: { credential: 'arc-token' } }, /needs a credential of this name/],
   ['runnerGroup', 'default', SAME],
-  ['runnerGroup', 'gpu', { paused: true }, /DECIDE "gpu": write its number/],
+  ['runnerGroup', 'gpu', { template: { runnerGroup: 'gpu' } }],
   ['runnerScaleSetName', 'arc-linux', { name: 'arc-linux', template: { labels: ['arc-linux'] } }],
   ['minRunners', 2, { minIdle: 2, max: 5 }],
   ['maxRunners', 7, { max: 7 }],

@@ -40,6 +40,7 @@ const set: Schema = closed(
     maxRunners: { ...count(0), maximum: MAX_RUNNERS },
     replicas: { ...count(0), maximum: MAX_RUNNERS },
     labels: { ...strings, minItems: 1 },
+    runnerGroup: { type: 'string', minLength: 1 },
     runnerGroupId: count(1),
     template: closed({ metadata: object, spec: object }),
     containerMode: closed({ type: { enum: ['', 'dind', 'kubernetes', 'kubernetes-novolume'] }, kubernetesModeWorkVolumeClaim: object }, ['type']),

@@ -4,6 +4,7 @@
 {{- $set := index . 1 }}
 {{- $template := dict "labels" ($set.labels | default (list $set.name)) }}
 {{- $template = merge $template (fromYaml (include "holdfast.scope" (list $set.name ($set.githubConfigUrl | default $root.Values.githubConfigUrl)))) }}
+{{- with $set.runnerGroup }}{{ $template = set $template "runnerGroup" . }}{{ end }}
 {{- with $set.runnerGroupId }}{{ $template = set $template "runnerGroupId" (int .) }}{{ end }}
 {{- $pod := fromYaml (include "holdfast.setPod" .) }}
 {{- if $pod }}{{ $template = set $template "pod" $pod }}{{ end }}

@@ -40,10 +40,8 @@ export function credentialFromSecret(secret: string, draft: SetDraft, field: str
   draft.note(field, `the worker needs a credential of this name, with what is in that Secret (HOLDFAST_CREDENTIALS_FILE); leave the line out for the credential "default"`, 'template', 'credential');
 }
 
-/** Of runner groups ARC knows the name, the REST API takes the number. */
-export const groupRow: FieldRow = (value, draft, field) => {
-  if (typeof value === 'string' && value.toLowerCase() === 'default') return;
-  draft.decide(field, `${quoted(value)}: write its number (runnerGroupId; "gh api orgs/ORG/actions/runner-groups" lists them). Without it the runners join the default group, which more repositories may use`, 'template');
+export const groupRow: FieldRow = (value, draft) => {
+  if (typeof value !== 'string' || value.toLowerCase() !== 'default') draft.put('template', 'runnerGroup', value);
 };
 
 const labelsRow: FieldRow = (value, draft, field) => {
