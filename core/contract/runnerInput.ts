@@ -167,4 +167,10 @@ export interface VolumeClaim {
   storageClass?: string;
   /** @default ["ReadWriteOnce"] */
   accessModes?: ('ReadWriteOnce' | 'ReadWriteMany' | 'ReadWriteOncePod')[];
+  /** What a claim that is made begins with: a `VolumeSnapshot` (apiGroup `snapshot.storage.k8s.io`), or another claim, of the pod's namespace. @default nothing */
+  dataSource?: { apiGroup?: string; kind: string; name: string };
+  /** Which volumes a claim that is made may be bound to, by their labels. @default any of its class */
+  selector?: { matchLabels?: Record<string, string>; matchExpressions?: { key: string; operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'; values?: string[] }[] };
+  /** Of a claim that is made. */
+  annotations?: Record<string, string>;
 }

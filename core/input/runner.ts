@@ -64,6 +64,14 @@ const volumeClaim = z.strictObject({
   storage: z.string().regex(/^[0-9]+(\.[0-9]+)?([KMGTPE]i?)?$/, 'is not a size; write for example "10Gi"').exactOptional(),
   storageClass: z.string().min(1).max(253).exactOptional(),
   accessModes: z.array(z.enum(['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'])).min(1).exactOptional(),
+  dataSource: z.strictObject({ apiGroup: z.string().min(1).max(253).exactOptional(), kind: z.string().min(1).max(63), name: z.string().min(1).max(253) }).exactOptional(),
+  selector: z
+    .strictObject({
+      matchLabels: metadata.exactOptional(),
+      matchExpressions: z.array(z.strictObject({ key: z.string().min(1), operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']), values: z.array(z.string()).exactOptional() })).exactOptional(),
+    })
+    .exactOptional(),
+  annotations: metadata.exactOptional(),
 });
 
 const stop = z.strictObject({

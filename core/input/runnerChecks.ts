@@ -5,7 +5,7 @@ import { storageFault } from '../domain/artifactLayout.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
 import { STATE_CLAIM } from '../domain/pod.ts';
 import { parseStopSignals } from '../domain/stopSignals.ts';
-import { isReservedEnv, isReservedPath, RUNNER_CONTAINER } from '../domain/podTemplate.ts';
+import { isReservedEnv, isReservedMetadata, isReservedPath, RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import { scopeErrors, type InputError } from './fields.ts';
 import { podTemplateErrors } from './podTemplate.ts';
 
@@ -116,14 +116,16 @@ function evictionErrors({ ciServer, onTerm, onEviction, maxAttempts, timeouts, v
 
 function claimErrors({ volumeClaims = [] }: RunnerInput): InputError[] {
   const errors: InputError[] = [];
-  volumeClaims.forEach(({ name, mountPath, claim, storage, storageClass, accessModes }, index) => {
+  volumeClaims.forEach(({ name, mountPath, claim, storage, ...ofMade }, index) => {
     const field = `volumeClaims.${index}`;
     const before = volumeClaims.slice(0, index);
     if (before.some((other) => other.name === name)) errors.push({ field: `${field}.name`, message: `is used twice: "${name}"` });
     if (before.some((other) => other.mountPath === mountPath)) errors.push({ field: `${field}.mountPath`, message: `is used twice: "${mountPath}"` });
     if (isReservedPath(mountPath)) errors.push({ field: `${field}.mountPath`, message: 'is a folder of Holdfast\'s own; choose another' });
     if (claim === undefined && storage === undefined) errors.push({ field: `${field}.storage`, message: 'is missing: say how large the claim shall be ("10Gi"), or name an existing claim' });
-    if (storage === undefined && (storageClass !== undefined || accessModes !== undefined)) errors.push({ field: `${field}.storage`, message: 'is missing: storageClass and accessModes are for a claim that Holdfast makes' });
+    const idle = Object.keys(ofMade);
+    if (storage === undefined && idle.length > 0) errors.push({ field: `${field}.storage`, message: `is missing: ${idle.join(', ')} ${idle.length === 1 ? 'is' : 'are'} for a claim that Holdfast makes` });
+    for (const key of Object.keys(ofMade.annotations ?? {}).filter(isReservedMetadata)) errors.push({ field: `${field}.annotations.${key}`, message: 'is set by Holdfast; remove it' });
   });
   return errors;
 }
