@@ -87,6 +87,12 @@ export interface RunnerInput {
   labels?: string[];
   /** One job, then gone; `false`: a static runner, which takes many. @default true */
   ephemeral?: boolean;
+  /**
+   * Of a static runner: it never updates itself (`config.sh --disableupdate`), because its image is fixed; GitHub then takes its version for 30 days after the next one has come out. `false` for a GitHub Enterprise Server that
+   * does not know this. For a JIT config there is no such choice: https://docs.github.com/en/actions/reference/runners/self-hosted-runners#runner-software-updates-on-self-hosted-runners
+   * @default true
+   */
+  disableUpdate?: boolean;
   /** Name of the set this runner belongs to. */
   set?: string;
   /** Id of the `job` workflow whose step this is, which is told of its pods; needs `ciServer: none`. */

@@ -31,6 +31,8 @@ export interface RegisterRequest {
   readonly ephemeral: boolean;
   /** `jit`: single-use just-in-time config (always ephemeral). `token`: a registration token the runner uses itself. */
   readonly mode: 'jit' | 'token';
+  /** With `token`: the runner never updates itself. @default false */
+  readonly disableUpdate?: boolean;
 }
 
 /** A job as the CI server lists it. Times are the CI server's own, ms since the epoch. */

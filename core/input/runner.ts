@@ -28,6 +28,8 @@ export interface RunnerSpec {
   readonly labels: readonly string[];
   readonly ephemeral: boolean;
   readonly registrationMode: 'jit' | 'token';
+  /** Of a static runner: it never updates itself. */
+  readonly disableUpdate: boolean;
   readonly set?: string;
   /** Id of the workflow whose step it is. */
   readonly job?: string;
@@ -95,6 +97,7 @@ export const runnerSchema = z.strictObject({
   runnerGroupId: z.number().int().positive().exactOptional(),
   labels: z.array(label).min(1, 'must have at least one label').max(100, 'must have at most 100 labels').exactOptional(),
   ephemeral: z.boolean().exactOptional(),
+  disableUpdate: z.boolean().exactOptional(),
   set: word('a set name').exactOptional(),
   job: z.string().min(1).max(1_000).exactOptional(),
   storage: storage.exactOptional(),
@@ -158,6 +161,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
     ephemeral,
     // A JIT config is single-use by design: a runner that takes many jobs needs a registration token.
     registrationMode: ephemeral ? 'jit' : 'token',
+    disableUpdate: input.disableUpdate ?? true,
     onEviction,
     maxAttempts,
     pod: {

@@ -10,7 +10,7 @@ import { scopeErrors, type InputError } from './fields.ts';
 import { podTemplateErrors } from './podTemplate.ts';
 
 type Fields = readonly (keyof RunnerInput)[];
-const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroup', 'runnerGroupId', 'labels'];
+const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroup', 'runnerGroupId', 'labels', 'disableUpdate'];
 
 /** What of the runner's scope its fields are checked against. */
 export interface RunnerLimits {
@@ -23,7 +23,7 @@ export interface RunnerLimits {
 /** Everything that cannot work, at once. */
 export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutMs }: RunnerLimits): InputError[] {
   return [
-    ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...groupErrors(input), ...jobErrors(input)]),
+    ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...groupErrors(input), ...updateErrors(input), ...jobErrors(input)]),
     ...storageErrors(input),
     ...timeoutErrors(input, jobTimeoutCap),
     ...stopErrors(input),
@@ -48,6 +48,10 @@ function groupErrors({ runnerGroup, runnerGroupId, repository }: RunnerInput): I
   if (runnerGroup === undefined) return [];
   if (runnerGroupId !== undefined) return [{ field: 'runnerGroup, runnerGroupId', message: 'exclude each other: give the name or the id' }];
   return repository === undefined ? [] : [{ field: 'runnerGroup', message: 'has no meaning with a repository, which has no runner groups; remove it' }];
+}
+
+function updateErrors({ disableUpdate, ephemeral = true }: RunnerInput): InputError[] {
+  return disableUpdate === undefined || !ephemeral ? [] : [{ field: 'disableUpdate', message: 'is for static runners (ephemeral false): for a JIT config GitHub takes no such wish; remove it' }];
 }
 
 function jobErrors({ job }: RunnerInput): InputError[] {

@@ -116,6 +116,7 @@ describe('register', () => {
           RUNNER_EPHEMERAL: 'false',
         },
       });
+      expect((await timed.register({ ...TOKEN, disableUpdate: true })).env['RUNNER_DISABLE_UPDATE']).toBe('true');
       now += 29 * 60_000;
       expect((await timed.register(TOKEN)).env['RUNNER_TOKEN']).toBe('AAA');
       now += 2 * 60_000;

@@ -131,7 +131,7 @@ export class GitHub implements CiServer {
   }
 
   async #registerWithToken(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
-    const { scope, name, labels, ephemeral } = wanted;
+    const { scope, name, labels, ephemeral, disableUpdate } = wanted;
     const group = await this.#groupName(wanted, signal);
     const token = await this.#registrationToken(scope).get(signal);
     return {
@@ -145,6 +145,7 @@ export class GitHub implements CiServer {
         RUNNER_LABELS: labels.join(','),
         RUNNER_EPHEMERAL: String(ephemeral),
         RUNNER_GROUP: group,
+        RUNNER_DISABLE_UPDATE: disableUpdate === true ? 'true' : undefined,
       }),
     };
   }
