@@ -117,6 +117,10 @@ export interface RunnerInput {
   supervisor?: SupervisorMode;
   /** Persistent volumes of the runner container. */
   volumeClaims?: VolumeClaim[];
+  /** By which what runs in the runner's container reaches the world. @default directly, or as the image is set */
+  proxy?: RunnerProxy;
+  /** Authorities that the runner and its jobs trust, as for a GitHub Enterprise Server with a certificate of your own. @default those of its image */
+  ca?: CertificateAuthority;
   timeouts?: RunnerTimeouts;
   /** The grace ledger, additive; the pod's terminationGracePeriodSeconds is derived from it. */
   stop?: StopInput;
@@ -128,6 +132,34 @@ export interface RunnerInput {
   maxAttempts?: number;
   /** Pace of re-checks; the defaults are right for production. */
   intervals?: RunnerIntervals;
+}
+
+/** As gha-runner-scale-set has it. */
+export interface RunnerProxy {
+  /** For addresses with `http://`. */
+  http?: ProxyServer;
+  /** For addresses with `https://`. */
+  https?: ProxyServer;
+  /** Hosts that are reached directly, each with those below it. GitHub's runner takes names alone, no addresses. */
+  noProxy?: string[];
+}
+
+export interface ProxyServer {
+  /** `http://host:port`, without user and password. */
+  url: string;
+  /** Secret in the pod's namespace with `username` and `password`, percent-encoded as in a URL. Jobs can read them, as every program that goes through the proxy has to. */
+  credentialSecretRef?: string;
+}
+
+/** Exactly one of the two: where in the pod's namespace the certificates are, PEM. */
+export interface CertificateAuthority {
+  configMapKeyRef?: KeyRef;
+  secretKeyRef?: KeyRef;
+}
+
+export interface KeyRef {
+  name: string;
+  key: string;
 }
 
 /** Of a job's step, in the store: the job says it. */

@@ -11,6 +11,7 @@ import type { PodRequest, Supervision } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
 import { credentialName, DEFAULT_CREDENTIAL, dnsLabel, duration, durationFields, envFields, readInput, scopeFields, toScope, word, words, type FieldsOf, type Parsed } from './fields.ts';
 import { graceLedger, type GraceLedger } from './graceLedger.ts';
+import { caSchema, proxySchema } from './network.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
 import { LONGEST_JOB_TIMEOUT, timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
 
@@ -108,6 +109,8 @@ export const runnerSchema = z.strictObject({
   args: z.array(z.string()).exactOptional(),
   env: envFields.exactOptional(),
   pod: z.strictObject({ metadata: z.strictObject({ labels: metadata.exactOptional(), annotations: metadata.exactOptional() }).exactOptional(), spec: z.record(z.string(), z.unknown()).exactOptional() }).exactOptional(),
+  proxy: proxySchema.exactOptional(),
+  ca: caSchema.exactOptional(),
   supervisor: z.enum(['inject', 'image', 'none'], 'must be "inject", "image" or "none"').exactOptional(),
   volumeClaims: z.array(volumeClaim).max(20, 'must have at most 20 claims').exactOptional(),
   timeouts: z.strictObject(durationFields(RUNNER_TIMEOUTS)).exactOptional(),
@@ -150,7 +153,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
     ...(scope === undefined ? { timeoutMs: timeouts.jobTimeoutMs } : {}),
     startupMs: timeouts.registrationMs,
   };
-  const { namespace, image, command, args, env: environment, pod: template, volumeClaims = [], storage: kept } = input;
+  const { namespace, image, command, args, env: environment, pod: template, proxy, ca, volumeClaims = [], storage: kept } = input;
   return {
     name: input.name ?? nameFromWorkflowId(workflowId),
     nameHash,
@@ -165,7 +168,7 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
     onEviction,
     maxAttempts,
     pod: {
-      ...defined({ namespace, image, command, args, env: environment, template }),
+      ...defined({ namespace, image, command, args, env: environment, template, proxy, ca }),
       labels: set === undefined ? {} : { [SET_LABEL]: set },
       terminationGracePeriodSeconds: podSeconds,
       supervision,

@@ -7,6 +7,7 @@ import { STATE_CLAIM } from '../domain/pod.ts';
 import { parseStopSignals } from '../domain/stopSignals.ts';
 import { isReservedEnv, isReservedMetadata, isReservedPath, RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import { scopeErrors, type InputError } from './fields.ts';
+import { networkErrors } from './network.ts';
 import { podTemplateErrors } from './podTemplate.ts';
 
 type Fields = readonly (keyof RunnerInput)[];
@@ -31,6 +32,7 @@ export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutM
     ...signalErrors(input, signalTimeoutMs),
     ...evictionErrors(input),
     ...claimErrors(input),
+    ...networkErrors(input),
     ...Object.keys(input.env ?? {}).filter(isReservedEnv).map((name) => ({ field: `env.${name}`, message: 'is set by Holdfast; remove it' })),
     ...podTemplateErrors(input.pod ?? {}).map((message) => ({ field: 'pod', message })),
   ];
