@@ -45,10 +45,12 @@ export interface CiServer {
    * Absent: it is always asked.
    */
   reachable?(): boolean;
-  /** Why the worker's config does not have the credential used there, for people; absent where it may be used for everything. */
-  refuses?(scope: Scope, groupId?: number): string | undefined;
+  /** Why the worker's config does not have the credential used there, for people; absent where it may be used for everything. Of a group's name only {@link register} may know. */
+  refuses?(scope: Scope, group?: number | string): string | undefined;
   /** @throws CiServerError `name_taken` (JIT 409) and all others but `busy` */
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
+  /** Id of the runner group of that name. @throws CiServerError `rejected` when the scope has none, and all others but `busy` */
+  runnerGroupId?(scope: Scope, name: string, signal?: AbortSignal): Promise<number>;
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
   find(scope: Scope, runner: { id?: number; name: string }, signal?: AbortSignal): Promise<CiRunner | undefined>;
   /** All runners of the scope, to the list's end. Lists may be a minute old. @throws CiServerError `unavailable` also where it was cut off */

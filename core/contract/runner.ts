@@ -56,6 +56,14 @@ export interface PodStateEvent {
   again?: true;
 }
 
+/** Somebody who sees what the life does not has found its runner to be of no use. */
+export interface DoubtEvent {
+  /** At the CI server: another runner of this life is not meant. */
+  runnerName: string;
+  /** For people. */
+  reason: string;
+}
+
 export interface RunnerStatus {
   phase: RunnerPhase;
   runnerName: string;
@@ -96,6 +104,8 @@ export interface RunnerResult {
 export const cancelSignal = defineSignal<[(CancelRequest | string)?]>('cancel');
 export const ciEventSignal = defineSignal<[CiEvent]>('ciEvent');
 export const podStateSignal = defineSignal<[PodStateEvent]>('podState');
+/** Has another runner of the life take the place of an idle one; a busy one is left alone. */
+export const doubtSignal = defineSignal<[DoubtEvent]>('doubt');
 export const statusQuery = defineQuery<RunnerStatus>('status');
 export const drainUpdate = defineUpdate<{ accepted: true; phase: RunnerPhase }, [{ reason?: string }?]>('drain');
 /** Extends the job's deadline. */

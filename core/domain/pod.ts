@@ -1,5 +1,5 @@
 /** Pods as the workflows and activities see them: what is asked for, and what is seen. Plain data, the same for every compute. */
-import type { StopTo, VolumeClaim } from '../contract/index.ts';
+import type { CertificateAuthority, RunnerProxy, StopTo, VolumeClaim } from '../contract/index.ts';
 
 /**
  * Identity of one runner of one life: everything that is created for it is named from a hash of these three,
@@ -23,6 +23,8 @@ export interface PodRequest {
   readonly env?: Readonly<Record<string, string>>;
   /** A PodTemplateSpec fragment merged under what Holdfast sets; its container `runner` is the runner's. */
   readonly template?: PodTemplate;
+  readonly proxy?: RunnerProxy;
+  readonly ca?: CertificateAuthority;
   readonly labels: Readonly<Record<string, string>>;
   readonly terminationGracePeriodSeconds: number;
   /** Absent: the command runs bare. */

@@ -77,7 +77,7 @@ await describeIf('the chart, before an API server', prepare, { kubernetes: true 
     expect(status).toBe(0);
     const objects = await helm.template({ ...PLAIN_VALUES, runnersNamespace, admissionPolicy: { manifest: stdout } }, { namespace });
     const policies = objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmissionPolicy') === true);
-    expect(policies.map(({ kind = '' }) => kind).toSorted()).toEqual(['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']);
+    expect(policies.map(({ kind = '', metadata }) => `${kind} ${metadata.name}`).toSorted()).toEqual(['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].flatMap((kind) => [namespace, `${namespace}-claims`].map((name) => `${kind} ${name}`)));
     expect(await refusals(policies)).toEqual([]);
   });
 

@@ -34,13 +34,15 @@ export const FULL_VALUES = {
   viewerGroup: 'ci-viewers',
   runnerSetNamespace: 'ci-sets',
   runnerImage: 'my/runner:1',
+  proxy: { http: { url: 'http://proxy.acme.com:3128' }, https: { url: 'http://proxy.acme.com:3128', credentialSecretRef: 'proxy-login' }, noProxy: ['.acme.com', 'localhost'] },
+  githubServerTLS: { certificateFrom: { configMapKeyRef: { name: 'acme-ca', key: 'root.pem' } } },
   settings: { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_SECRET: 'bucket', HOLDFAST_LOG_LEVEL: 'debug', HOLDFAST_MAX_ACTIVITIES: 300, HOLDFAST_SWEEP_INTERVAL: 'off', HOLDFAST_TIMEOUTS: { default: { jobTimeoutCap: '12h' } } },
   podPolicy: { privileged: true, serviceAccounts: ['holdfast-job-pods'], resources: { cpu: '8' } },
   worker: {
     podSpec: { nodeSelector: { pool: 'infra' }, tolerations: [{ key: 'infra', operator: 'Exists' }], terminationGracePeriodSeconds: 90 },
     podAnnotations: { 'example.com/team': 'ci' },
     podLabels: { team: 'ci' },
-    env: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
+    env: [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=1536' }],
     autoscaling: { enabled: true, authentication: 'temporal' },
   },
   webhook: {
@@ -53,8 +55,8 @@ export const FULL_VALUES = {
   metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } }, prometheusRule: { enabled: true }, dashboards: { enabled: true } },
   networkPolicies: { runnersExcept: ['203.0.113.7/32', '2001:db8::/32'], runnersEgress: [{ to: [{ ipBlock: { cidr: '10.96.0.1/32' } }], ports: [{ port: 443 }] }] },
   sets: [
-    { name: 'linux', minRunners: 2, maxRunners: 50 },
-    { name: 'fixed', replicas: 3, githubConfigUrl: 'https://github.example.com/acme/app', labels: ['self-hosted', 'x'], runnerGroupId: 7, set: { template: { ephemeral: false, timeouts: { jobTimeout: '2h' } } } },
+    { name: 'linux', minRunners: 2, maxRunners: 50, runnerGroup: 'large machines' },
+    { name: 'fixed', replicas: 3, githubConfigUrl: 'https://github.example.com/acme/app', labels: ['self-hosted', 'x'], runnerGroupId: 7, proxy: {}, githubServerTLS: { certificateFrom: { secretKeyRef: { name: 'app-ca', key: 'ca.crt' } } }, set: { template: { ephemeral: false, timeouts: { jobTimeout: '2h' } } } },
     { name: 'docker', maxRunners: 5, containerMode: { type: 'dind' }, template: { spec: { containers: [{ name: 'runner', env: [{ name: 'A', value: 'b' }] }, { name: 'db', image: 'postgres:17' }], volumes: [{ name: 'extra', emptyDir: {} }] } } },
     { name: 'pods', maxRunners: 5, githubConfigUrl: 'https://github.example.com/enterprises/big', containerMode: { type: 'kubernetes', kubernetesModeWorkVolumeClaim: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '5Gi' } } } } },
     { name: 'novolume', maxRunners: 5, containerMode: { type: 'kubernetes-novolume' } },

@@ -83,7 +83,7 @@ describe.each(each)('%s', (path, page) => {
   });
 
   test('its temporal commands say what the contract says', () => {
-    const ofRunner = { signal: ['cancel', 'ciEvent', 'podState'], update: ['drain', 'extendDeadline'], query: ['status'] };
+    const ofRunner = { signal: ['cancel', 'ciEvent', 'podState', 'doubt'], update: ['drain', 'extendDeadline'], query: ['status'] };
     const ofSet = { signal: ['demand'], update: ['scale', 'apply', 'setTemplate', 'pause', 'resume', 'hold', 'drain'], query: ['status', 'declaration'] };
     const ofGroup = { signal: ['version'], update: [], query: ['status'] };
     const ofDefinition = { signal: ['apply', 'pause', 'resume', 'delete', 'change', 'turnEnded'], update: [], query: ['status', 'declaration'] };

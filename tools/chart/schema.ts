@@ -32,6 +32,11 @@ const settingsSchema = closed(Object.fromEntries(Object.keys(settings.shape).fil
 const withoutLookahead = (key: string, value: unknown): unknown => (key === 'pattern' && String(value).includes('(?!') ? undefined : value);
 const { $schema: _dialect, ...podPolicy } = JSON.parse(JSON.stringify(z.toJSONSchema(podPolicySchema, { io: 'input' }), withoutLookahead)) as Schema;
 
+const proxyServer = closed({ url: { type: 'string', minLength: 1 }, credentialSecretRef: { type: 'string', minLength: 1 } }, ['url']);
+const proxy = closed({ http: proxyServer, https: proxyServer, noProxy: strings });
+const keyRef = closed({ name: { type: 'string', minLength: 1 }, key: { type: 'string', minLength: 1 } }, ['name', 'key']);
+const githubServerTLS = closed({ certificateFrom: { ...closed({ configMapKeyRef: keyRef, secretKeyRef: keyRef }), minProperties: 1, maxProperties: 1 } });
+
 const set: Schema = closed(
   {
     name: { type: 'string', pattern: '^[A-Za-z0-9._-]+$', maxLength: MAX_SET_NAME },
@@ -40,7 +45,10 @@ const set: Schema = closed(
     maxRunners: { ...count(0), maximum: MAX_RUNNERS },
     replicas: { ...count(0), maximum: MAX_RUNNERS },
     labels: { ...strings, minItems: 1 },
+    runnerGroup: { type: 'string', minLength: 1 },
     runnerGroupId: count(1),
+    proxy,
+    githubServerTLS,
     template: closed({ metadata: object, spec: object }),
     containerMode: closed({ type: { enum: ['', 'dind', 'kubernetes', 'kubernetes-novolume'] }, kubernetesModeWorkVolumeClaim: object }, ['type']),
     // What is in it the command checks that applies it, before anything is applied.
@@ -65,6 +73,8 @@ const SAID: Readonly<Record<string, Schema>> = {
       closed({ github_app_id: { type: ['string', 'integer'] }, github_app_installation_id: { type: ['string', 'integer'] }, github_app_private_key: { type: 'string' } }, ['github_app_id', 'github_app_installation_id', 'github_app_private_key']),
     ],
   },
+  proxy,
+  githubServerTLS,
   githubAuth: { enum: ['token', 'app'] },
   credentials: { type: 'object', additionalProperties: object },
   credentialSecrets: strings,

@@ -114,7 +114,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
     .command('pod-policy')
     .description("print the worker's pod policy as a ValidatingAdmissionPolicy, for kubectl apply: the API server then holds the worker to it")
     .option('--service-account <namespace/name>', "the worker's service account (required)")
-    .option('--name <name>', 'name of the policy and of its binding', 'holdfast-pods')
+    .option('--name <name>', 'name of the policy for pods and of its binding; that for claims has -claims behind it', 'holdfast-pods')
     .addHelpText('after', '\nRun it with the environment of the worker: HOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images are what it reads. See docs/security.md.')
     .action(async (options: PodPolicyOptions) => (await import('./podPolicy.ts')).podPolicy(output, environment(program, terminal), options));
   podPolicy

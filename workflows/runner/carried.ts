@@ -33,8 +33,15 @@ export interface RunnerState {
   jobDeadline?: number;
   /** How long it was busy by its pod's word alone, since an event last told of a job of its own (ms). */
   unconfirmedMs?: number;
-  /** That was too long: another takes its place. */
-  doubted?: true;
+  /** Idle, and of no use: another takes its place. */
+  doubted?: Doubt;
+}
+
+/** Why nobody else but its own life wants an idle runner gone. */
+export interface Doubt {
+  readonly cause: RunnerCause;
+  /** What is wrong with it, as the beginning of a sentence. */
+  readonly why: string;
 }
 
 /** What continue-as-new carries over. */

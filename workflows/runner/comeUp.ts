@@ -113,7 +113,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
     () => life.cancel !== undefined,
     async () => {
       if (spec.scope === undefined) return await clusterCalls({ summary: 'create the pod', withinMs }).provision(input);
-      const registration = { scope: spec.scope, labels: spec.labels, groupId: spec.runnerGroupId, ephemeral: spec.ephemeral, mode: spec.registrationMode };
+      const registration = { scope: spec.scope, labels: spec.labels, group: spec.runnerGroup, ephemeral: spec.ephemeral, mode: spec.registrationMode, disableUpdate: spec.disableUpdate };
       const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'register the runner, create its pod', withinMs });
       return await calls.provision({ ...input, ciServer: { credential: spec.credential, registration } });
     },

@@ -1,10 +1,13 @@
 /** What a runner can be told, and asked. */
 import { setHandler } from '@temporalio/workflow';
-import { cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerPhase } from '../../core/contract/index.ts';
+import { cancelSignal, ciEventSignal, doubtSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type DoubtEvent, type RunnerPhase } from '../../core/contract/index.ts';
 import { readCancelRequest, readDrainRequest } from '../../core/domain/cancellation.ts';
 import { formatDuration, parseDuration } from '../../core/domain/duration.ts';
+import { printable, shorten } from '../../core/domain/shownText.ts';
 import type { RunnerLife } from './life.ts';
 
+/** In characters. */
+const MAX_REASON = 500;
 const LEAVING: ReadonlySet<RunnerPhase> = new Set(['TearingDown', 'Gone']);
 
 /** Sets the handlers of updates. Before anything is awaited: an update that finds no handler is refused by the SDK, not kept as a signal is. */
@@ -48,5 +51,12 @@ export function takeSignals(life: RunnerLife): void {
   setHandler(cancelSignal, (body) => life.requestCancel(readCancelRequest(body)), { description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}' });
   setHandler(ciEventSignal, (event) => life.onCiEvent(event), { description: "A job event from the CI server's webhook (a hint)" });
   setHandler(podStateSignal, (event) => life.onPodState(event), { description: 'idle or busy, as the pod itself says (a hint)' });
+  setHandler(doubtSignal, (event?: Partial<DoubtEvent>) => doubt(life, event), { description: 'This idle runner is of no use: another takes its place. Body: {runnerName, reason}' });
   setHandler(statusQuery, () => life.status(), { description: 'Phase, pod, node, job, and what it waits for' });
+}
+
+/** What says so may be late, or about another runner; while a job runs nobody's doubt counts. */
+function doubt({ runner, phase, runnerName }: RunnerLife, { runnerName: of, reason }: Partial<DoubtEvent> = {}): void {
+  if (of !== runnerName || phase !== 'Idle' || runner.busySince !== undefined) return;
+  runner.doubted ??= { cause: 'agent_lost', why: `The runner hangs (${shorten(printable(String(reason)), MAX_REASON)})` };
 }

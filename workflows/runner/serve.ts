@@ -10,13 +10,13 @@ import { tellSetBusy } from './tellSet.ts';
 /** Serves until the runner has ended, somebody wants it gone, or it is in doubt. It continues as new in between, when the server suggests it. */
 export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
   const { spec, runner } = life;
-  const over = () => runner.ended !== undefined || life.cancel !== undefined || runner.doubted === true;
+  const over = () => runner.ended !== undefined || life.cancel !== undefined || runner.doubted !== undefined;
   while (!over()) {
     const busy = runner.busySince !== undefined;
     life.enter(busy ? 'Busy' : 'Idle');
     if (!busy && life.isDoubtful) {
       if (spec.set !== undefined) life.requestCancel({ mode: 'drain', reason: `it was busy for ${formatDuration(runner.unconfirmedMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`, by: 'drain' });
-      else runner.doubted = true;
+      else runner.doubted = { cause: 'run_timeout', why: 'The runner was busy for as long as one job may be, and no event of the CI server named a job' };
       return;
     }
     if (busy) void tellSetBusy(life);

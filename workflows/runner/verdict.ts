@@ -3,7 +3,7 @@ import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { defined } from '../../core/defined.ts';
-import type { AttemptFailure } from './carried.ts';
+import type { AttemptFailure, Doubt } from './carried.ts';
 import type { RunnerLife } from './life.ts';
 import type { Unregistered } from './unregister.ts';
 
@@ -18,7 +18,7 @@ export interface EndFacts {
   /** Its registration was removed while it lived: then a runner without a job ends by itself. */
   readonly removedAlive?: boolean;
   /** Nobody but its own life wanted it gone, which doubts its word. */
-  readonly doubted?: boolean;
+  readonly doubted?: Doubt;
   readonly ephemeral: boolean;
   /** No CI server's runner, but a command that is its own job. */
   readonly plainCommand: boolean;
@@ -69,10 +69,9 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
   // A runner that came online after its deadline and ran a job was not lost to it.
   const failed = failure?.cause === 'never_registered' && sawJob ? undefined : failure;
   return {
-    ...defined({ cancel, failure: failed, pod, removal }),
+    ...defined({ cancel, failure: failed, pod, removal, doubted: runner.doubted }),
     stoppedByUs,
     removedAlive,
-    doubted: runner.doubted === true,
     ephemeral: spec.ephemeral,
     plainCommand: spec.scope === undefined,
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
@@ -95,7 +94,7 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
 export function decideEnding(f: EndFacts): EndDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
-  if (f.doubted === true && !wasBusy(f)) return whenDoubted();
+  if (f.doubted !== undefined && !wasBusy(f)) return whenDoubted(f.doubted);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
   if (exit?.record?.reason === 'timeout') return end('aborted', 'The command ran into its timeout.', 'run_timeout');
@@ -246,8 +245,8 @@ function replace(cause: RunnerCause, inARow: number, when: string, resumes = fal
   return { kind: 'replace', cause, afterMs, message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt goes on from its saved state' : 'another takes its place'}.` };
 }
 
-function whenDoubted(): EndDecision {
-  return { kind: 'replace', cause: 'run_timeout', afterMs: 0, message: 'The runner was busy for as long as one job may be, and no event of the CI server named a job: another takes its place.' };
+function whenDoubted({ cause, why }: Doubt): EndDecision {
+  return { kind: 'replace', cause, afterMs: 0, message: `${why}: another takes its place.` };
 }
 
 function whenExited(f: EndFacts): Verdict {

@@ -18,7 +18,9 @@ export const jitAnswer = z.object({ runner: z.object({ id: z.number().int(), nam
 
 export const registrationTokenAnswer = z.object({ token: z.string().min(1), expires_at: z.string() });
 
-export const runnerGroupAnswer = z.object({ id: z.number().int(), name: z.string().min(1) });
+const runnerGroup = z.object({ id: z.number().int(), name: z.string().min(1) });
+export type RunnerGroup = z.output<typeof runnerGroup>;
+export const runnerGroupListAnswer = z.object({ total_count: z.number().int(), runner_groups: z.array(runnerGroup) });
 
 /** Times of GitHub, as ms since the epoch. */
 const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));

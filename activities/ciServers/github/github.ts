@@ -6,7 +6,7 @@ import type { CommitReport, ReportTaken } from '../../../core/domain/commitRepor
 import { labelsCover } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
-import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
+import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerListAnswer } from './answers.ts';
 import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
 import { changedFiles } from './changedFiles.ts';
@@ -14,11 +14,11 @@ import { CommitReports } from './commitReports.ts';
 import { Deliveries } from './deliveries.ts';
 import { ExpiringValue, type Expiring } from './expiringValue.ts';
 import { QueuedJobs } from './queuedJobs.ts';
+import { hasNoGroupName, RunnerGroups } from './runnerGroups.ts';
 import type { CiJobs, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
 
 /** A registration token lives an hour; a pod that gets one may need long to come up. */
 const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;
-const DEFAULT_GROUP_ID = 1;
 const PAGE = 100;
 /** 10,000 runners is the most a group may hold; a list that goes on for longer is no list. */
 const MAX_PAGES = 200;
@@ -31,6 +31,7 @@ export class GitHub implements CiServer {
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
   readonly #reports: CommitReports;
+  readonly #groups: RunnerGroups;
   readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
   /** The parsed part only: GitHub's lists of runs are megabytes, of which some ids are wanted. */
   readonly #keptLists = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({ max: MAX_KEPT_LISTS });
@@ -41,6 +42,7 @@ export class GitHub implements CiServer {
     this.#options = options;
     this.#api = new GitHubApi(options);
     this.#reports = new CommitReports(this.#api, options.credential.type === 'app');
+    this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
     if (options.credential.type !== 'app') return;
     const deliveries = new Deliveries(this.#api, options.clock);
@@ -109,7 +111,8 @@ export class GitHub implements CiServer {
   }
 
   async #registerJit(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
-    const { scope, name, groupId, labels } = wanted;
+    const { scope, name, group, labels } = wanted;
+    const groupId = typeof group === 'number' ? group : await this.#groups.idOf(scope, group, signal);
     const request = this.#request('jit', 'POST', scope, '/actions/runners/generate-jitconfig', {
       name,
       runner_group_id: groupId,
@@ -118,13 +121,17 @@ export class GitHub implements CiServer {
     });
     if (!wanted.ephemeral) throw this.#api.error('rejected', request, 'a just-in-time runner is always ephemeral: register a static runner with a token');
     const answer = await this.#ask(request, scope, signal);
-    if (answer.status === 404) throw this.#api.error('rejected', request, `runner group ${groupId} does not exist or may not be used: check runnerGroupId`, 404);
+    if (answer.status === 404) {
+      this.#groups.forget(scope);
+      const what = typeof group === 'number' ? `${group} does not exist or may not be used: check runnerGroupId` : `"${group}" (${groupId}) may not be used, or is gone: check runnerGroup`;
+      throw this.#api.error('rejected', request, `runner group ${what}`, 404);
+    }
     const jit = this.#api.parse(jitAnswer, answer, request);
     return { runnerName: jit.runner.name, runnerId: jit.runner.id, env: { ...RUNNER_ENV, ACTIONS_RUNNER_INPUT_JITCONFIG: jit.encoded_jit_config } };
   }
 
   async #registerWithToken(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
-    const { scope, name, labels, ephemeral } = wanted;
+    const { scope, name, labels, ephemeral, disableUpdate } = wanted;
     const group = await this.#groupName(wanted, signal);
     const token = await this.#registrationToken(scope).get(signal);
     return {
@@ -138,6 +145,7 @@ export class GitHub implements CiServer {
         RUNNER_LABELS: labels.join(','),
         RUNNER_EPHEMERAL: String(ephemeral),
         RUNNER_GROUP: group,
+        RUNNER_DISABLE_UPDATE: disableUpdate === true ? 'true' : undefined,
       }),
     };
   }
@@ -156,13 +164,14 @@ export class GitHub implements CiServer {
     return value;
   }
 
-  /** `config.sh` takes the group's name, not its id. Repositories have no groups. */
-  async #groupName({ scope, groupId }: RegisterRequest, signal?: AbortSignal): Promise<string | undefined> {
-    if (scope.kind === 'repository' || groupId === DEFAULT_GROUP_ID) return undefined;
-    const request = this.#request('group', 'GET', scope, '/actions/runner-groups/{runner_group_id}', { runner_group_id: groupId });
-    const answer = await this.#ask(request, scope, signal);
-    if (answer.status === 404) throw this.#api.error('rejected', request, `runner group ${groupId} does not exist: check runnerGroupId`, 404);
-    return this.#api.parse(runnerGroupAnswer, answer, request).name;
+  async runnerGroupId(scope: Scope, name: string, signal?: AbortSignal): Promise<number> {
+    return await this.#groups.idOf(scope, name, signal);
+  }
+
+  /** `config.sh` takes the group's name, not its id; of a name it is better known here that there is no such group. */
+  async #groupName({ scope, group }: RegisterRequest, signal?: AbortSignal): Promise<string | undefined> {
+    if (hasNoGroupName(scope, group)) return undefined;
+    return await this.#groups.nameOf(scope, typeof group === 'number' ? group : await this.#groups.idOf(scope, group, signal), signal);
   }
 
   async #findById(scope: Scope, id: number, signal?: AbortSignal): Promise<CiRunner | undefined> {

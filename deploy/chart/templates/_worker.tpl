@@ -7,8 +7,53 @@
 {{- range $name, $value := omit .Values.settings "HOLDFAST_GITHUB_URL" }}
 - { name: {{ $name }}, value: {{ include "holdfast.setting" (list $name $value) | quote }} }
 {{- end }}
+{{- include "holdfast.networkEnv" . }}
 {{- with .Values.worker.env }}
 {{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The proxy and the certificate authorities of requests to GitHub. Temporal and the cluster are reached directly. */}}
+{{- define "holdfast.networkEnv" -}}
+{{- $proxy := .Values.proxy }}
+{{- range list "http" "https" }}
+{{- $scheme := . }}
+{{- with index $proxy $scheme }}
+{{- $login := "" }}
+{{- with .credentialSecretRef }}
+{{- $secret := . }}
+{{- range list "username" "password" }}
+- name: {{ printf "%s_PROXY_%s" $scheme . | upper }}
+  valueFrom: { secretKeyRef: { name: {{ $secret }}, key: {{ . }} } }
+{{- end }}
+{{- $login = printf "://$(%s_PROXY_USERNAME):$(%s_PROXY_PASSWORD)@" (upper $scheme) (upper $scheme) }}
+{{- end }}
+- { name: {{ $scheme }}_proxy, value: {{ if $login }}{{ .url | replace "://" $login | quote }}{{ else }}{{ .url | quote }}{{ end }} }
+{{- end }}
+{{- end }}
+{{- with $proxy.noProxy }}
+- { name: no_proxy, value: {{ join "," . | quote }} }
+{{- end }}
+{{- if .Values.githubServerTLS.certificateFrom }}
+- { name: NODE_EXTRA_CA_CERTS, value: /etc/holdfast/github-ca/ca.crt }
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.caMount" -}}
+{{- if .Values.githubServerTLS.certificateFrom }}
+- { name: github-ca, mountPath: /etc/holdfast/github-ca, readOnly: true }
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.caVolume" -}}
+{{- with .Values.githubServerTLS.certificateFrom }}
+- name: github-ca
+  {{- with .configMapKeyRef }}
+  configMap: { name: {{ .name }}, items: [{ key: {{ .key | quote }}, path: ca.crt }] }
+  {{- end }}
+  {{- with .secretKeyRef }}
+  secret: { secretName: {{ .name }}, items: [{ key: {{ .key | quote }}, path: ca.crt }] }
+  {{- end }}
 {{- end }}
 {{- end }}
 
@@ -85,11 +130,13 @@ containers:
       {{- toYaml .Values.worker.resources | nindent 6 }}
     volumeMounts:
       {{- include "holdfast.secretMounts" (fromYaml (include "holdfast.workerSecrets" .)) | trim | nindent 6 }}
+      {{- with include "holdfast.caMount" . }}{{ trim . | nindent 6 }}{{ end }}
       {{- if .Values.podPolicy }}
       - { name: pod-policy, mountPath: /etc/holdfast/pod-policy, readOnly: true }
       {{- end }}
 volumes:
   {{- include "holdfast.secretVolumes" (fromYaml (include "holdfast.workerSecrets" .)) | trim | nindent 2 }}
+  {{- with include "holdfast.caVolume" . }}{{ trim . | nindent 2 }}{{ end }}
   {{- if .Values.podPolicy }}
   - name: pod-policy
     configMap: { name: {{ include "holdfast.fullname" . }}-pod-policy }
