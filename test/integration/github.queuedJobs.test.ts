@@ -43,7 +43,7 @@ test('a look that finds everything as it was costs nothing of the limit', async 
   const ids = [queue('acme/web', 1), queue('acme/other', 2)];
   await look();
   const first = statuses()[200] ?? 0;
-  expect(first).toBe(1 + 2 * 2 + 2);
+  expect(first).toBe(1 + 2 * 3 + 2);
   expect(idsOf(await look())).toEqual(ids);
   expect(statuses()).toEqual({ 200: first, 304: first });
   const id = queue('acme/web', 1);

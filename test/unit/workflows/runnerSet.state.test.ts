@@ -56,11 +56,11 @@ test('a set of replicas looks at the queue while it takes a job for queued, whos
   state.jobEvents([event('queued', 1)], NOW);
   expect(decideSet(state, NOW).checkQueue).toBe(true);
   state.queueCheckBegins(NOW);
-  state.queueChecked({ jobs: [{ id: 1, runAttempt: 1, status: 'queued', queuedAt: NOW, repository: 'acme/app', labels: [] }], complete: true }, NOW, NOW);
+  state.queueChecked({ jobs: [{ id: 1, runAttempt: 1, status: 'queued', queuedAt: NOW, repository: 'acme/app', labels: [] }], complete: true, absent: [], gone: [], checkedAt: NOW }, NOW);
   const again = NOW + state.facts.spec.queueCheckMs;
   expect([decideSet(state, again - 1).checkQueue, decideSet(state, again).checkQueue]).toEqual([false, true]);
   state.queueCheckBegins(again);
-  state.queueChecked({ jobs: [], complete: true }, again, again);
+  state.queueChecked({ jobs: [], complete: true, absent: [], gone: [], checkedAt: again }, again);
   expect(state.jobs.queued).toBe(0);
   expect(decideSet(state, again + state.facts.spec.queueCheckMs).checkQueue).toBe(false);
 });

@@ -1,6 +1,7 @@
 /** Starts the workflow of a set. */
-import { SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover, type SetScale } from '../../../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetScale } from '../../../core/contract/index.ts';
 import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
+import { setCover } from '../../../core/domain/setCover.ts';
 import { printable } from '../../../core/domain/shownText.ts';
 import type { SetSpec } from '../../../core/input/runnerSet.ts';
 import type { Session } from '../temporal/session.ts';
@@ -18,17 +19,12 @@ export async function startSet(session: Session, input: RunnerSetInput, spec: Se
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       staticSummary: workflowSummary(`set of ${summaryOf(spec)}`),
       // From the start, so that the webhook finds it before a worker does.
-      memo: { [SET_COVER_MEMO]: coverOf(spec) },
+      memo: { [SET_COVER_MEMO]: setCover(spec) },
       typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: spec.name }, ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }])],
       priority: { fairnessKey: fairnessKey(spec.scope?.name ?? spec.name) },
     }),
   );
   return handle.firstExecutionRunId;
-}
-
-/** Plain commands have no scope, and no job is for them. */
-function coverOf({ labels, scope }: SetSpec): SetCover {
-  return { labels: [...labels], scope: scope?.name ?? '', scopeKind: scope?.kind ?? 'organization' };
 }
 
 /** `ephemeral runners for acme (linux, x64)` */
