@@ -24,9 +24,12 @@ export async function lookForQueuedJobs({ ciServers }: ActivityPorts, running: R
     });
     if (seen === undefined) return { supported: false };
     const { jobs, complete, ageMs = 0, found, absent } = seen;
-    const { mine, others, gone } = await ofSet(running, input, jobs);
-    const look: JobsSeen = { checkedAt: input.askedAt - ageMs, complete, jobs: [...mine, ...found], absent: [...absent, ...others], gone };
-    await getClient().workflow.getHandle(setWorkflowId(input.set)).signal(jobsSeenSignal, look);
+    // Requests to Temporal end with their activity else, and this one may be that of a run that is over.
+    await getClient().withAbortSignal(stop, async () => {
+      const { mine, others, gone } = await ofSet(running, input, jobs);
+      const look: JobsSeen = { checkedAt: input.askedAt - ageMs, complete, jobs: [...mine, ...found], absent: [...absent, ...others], gone };
+      await getClient().workflow.getHandle(setWorkflowId(input.set)).signal(jobsSeenSignal, look);
+    });
     return { supported: true };
   } catch (error) {
     throw refusal(error, { credentialsRetryMs: 60_000 }, false);

@@ -108,6 +108,11 @@ describe('equal sets', () => {
     expect(Math.min(...shares(sets, Array.from({ length: 100 }, (_none, index) => job(index))))).toBeGreaterThan(25);
   });
 
+  test('whose names have a hash in common share the jobs all the same', () => {
+    const sets = ['linux-149599', 'linux-312382'].map((name) => set(name, 'acme', ['linux']));
+    expect(Math.min(...shares(sets, Array.from({ length: 100 }, (_none, index) => job(index))))).toBeGreaterThan(25);
+  });
+
   test('a full one keeps its share: it passes on what it cannot serve', () => {
     const jobs = Array.from({ length: 100 }, (_none, index) => job(index));
     expect(shares(equals(5, { full: true }), jobs)).toEqual(shares(equals(5), jobs));

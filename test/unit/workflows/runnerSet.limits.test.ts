@@ -81,13 +81,13 @@ describe('a set with limits', () => {
     expect(status).toMatchObject({ desired: 3, jobs: { queued: 10 }, heldBack: { jobs: 7, runners: 0 }, waitsFor: 'limits: 7 jobs are held back (7 of acme/app)' });
     let most = 0;
     for (let round = 0; round < 100 && (model.queue.length > 0 || model.count() > 0); round++) {
-      for (const runner of [...model.runners.values()]) {
+      for (const runner of model.runners.values()) {
         model.comeUp(runner);
         model.takeJob(runner);
       }
       most = Math.max(most, model.count('Busy'));
       for (const event of model.mail.splice(0)) model.deliver(event);
-      for (const runner of [...model.runners.values()]) model.finishJob(runner);
+      for (const runner of model.runners.values()) model.finishJob(runner);
       for (const event of model.mail.splice(0)) model.deliver(event);
       model.step();
     }
@@ -99,7 +99,7 @@ describe('a set with limits', () => {
     const model = new SetModel({ name: 'linux', minIdle: 2, max: 50, template, limits: { maxRunnerHours: 4 }, queueCheck: '0s' });
     const midnight = nextDay(model.now);
     model.step(midnight - model.now);
-    for (const runner of [...model.runners.values()]) model.comeUp(runner);
+    for (const runner of model.runners.values()) model.comeUp(runner);
     model.queueJob();
     model.takeJob(model.pick(0) as never);
     for (const event of model.mail.splice(0)) model.deliver(event);
