@@ -31,6 +31,8 @@ export interface SetFacts {
   askedQueued: number;
   /** It has as many jobs as it can serve. */
   full: boolean;
+  /** When it says that it has room again (ms since the epoch). */
+  roomAt?: number;
   /** Jobs and runners that limits hold back. */
   heldBack: { jobs: number; runners: number };
   /** Its runners' time; with a limit of it. */

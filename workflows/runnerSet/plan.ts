@@ -76,6 +76,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     checkAt,
     rescheduleAt,
     passAt,
+    facts.roomAt ?? Number.POSITIVE_INFINITY,
     ...(isSpent(spec.limits, facts.time) ? [nextDay(now)] : []),
     ...runners.all().flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),

@@ -53,6 +53,8 @@ export class RunningSet {
   #now = 0;
   /** Something was changed by hand. */
   #changed = false;
+  /** A look of this run is under way; one of the run before may be, too. */
+  #checkingQueue = false;
   #underWay = 0;
   /**
    * An update that reaches a worker together with other news, and not the workflow in its cache, is put in another order by a later replay
@@ -234,7 +236,8 @@ export class RunningSet {
   #checkQueue(): void {
     const { state } = this;
     const { name, scope, credential, labels, queueCheckMs, guardLookMs } = state.facts.spec;
-    if (scope === undefined) return;
+    if (this.#checkingQueue || scope === undefined) return;
+    this.#checkingQueue = true;
     const askedAt = this.#now;
     state.queueCheckBegins(askedAt);
     const maxAgeMs = Math.min(LOOK_SHARE * (state.guards.size > 0 ? guardLookMs : queueCheckMs), OLDEST_LOOK_MS);
@@ -242,6 +245,7 @@ export class RunningSet {
     const overdue = state.jobs.overdue(askedAt - queueCheckMs, MAX_OVERDUE);
     const look = { set: name, taskQueue: workflowInfo().taskQueue, scope, credential, labels, askedAt, maxAgeMs, overdue, passedHere, passedTo };
     void settle(queueCheckCalls(credential, scope).lookForQueuedJobs(look)).then((called) => {
+      this.#checkingQueue = false;
       if (called.kind === 'done' && called.value.supported) return;
       this.receive((now) => now.queueNotChecked(called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED));
     });

@@ -15,10 +15,7 @@ export interface SetParts {
 }
 
 /** What follows from it. */
-export type SetSize = Pick<SetFacts, 'desired' | 'asked' | 'askedQueued' | 'full' | 'heldBack' | 'time'>;
-
-/** A set that was full has room again when so much of it is free: what it says of itself must not change with every job. */
-const ROOM_SHARE = 1 / 10;
+export type SetSize = Pick<SetFacts, 'desired' | 'asked' | 'askedQueued' | 'full' | 'roomAt' | 'heldBack' | 'time'>;
 
 /** Looks at every runner: once after all news of a moment. */
 export function sizeNow(parts: SetParts, now: number): SetSize {
@@ -45,10 +42,17 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
     desired,
     asked,
     askedQueued: queued,
-    full: asked >= places || (facts.full && asked > places - Math.max(1, Math.ceil(places * ROOM_SHARE))),
+    ...room(facts, asked >= places, now),
     heldBack: { jobs: [...heldBack.values()].reduce((sum, count) => sum + count, 0), runners: wanted - desired },
     ...(time === undefined ? {} : { time }),
   };
+}
+
+/** A set that was full has room again when it has had some for a while: what it says of itself must not change with every job. */
+function room({ full, roomAt, spec }: SetFacts, isFull: boolean, now: number): Pick<SetFacts, 'full' | 'roomAt'> {
+  if (isFull || !full) return { full: isFull };
+  const at = roomAt ?? now + spec.passOnMs;
+  return at <= now ? { full: false } : { full, roomAt: at };
 }
 
 /** The jobs that ask for a place of the set, and of those the ones that its limits let it have runners for. */

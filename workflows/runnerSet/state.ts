@@ -232,8 +232,7 @@ export class SetState {
   }
 
   queueChecked(look: JobsSeen, now: number): void {
-    const { facts } = this;
-    const { checkedAt } = look;
+    const [{ facts }, { checkedAt }] = [this, look];
     this.jobs.takeQueueCheck(look, checkedAt, now, (event) => this.#jobEvent(event, now));
     if (look.gone.length > 0) this.jobs.takeBack(new Set(look.gone), now);
     if (look.complete) this.#unguard((endedAt) => endedAt <= checkedAt);
@@ -259,6 +258,7 @@ export class SetState {
     this.#unguard((endedAt) => endedAt + facts.spec.recreationGuardMs <= now);
     const size = sizeNow(this, now);
     if (size.desired > facts.desired) facts.lastScaleUpAt = now;
+    delete facts.roomAt;
     Object.assign(facts, size);
   }
 

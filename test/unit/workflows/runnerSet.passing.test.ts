@@ -131,6 +131,30 @@ describe('equal sets', () => {
     expect(decideSet(state, NOW + 299_999).passOn).toBe(false);
   });
 
+  test('a set that is full says so at once, and that it has room when it has had some for a while', () => {
+    const state = begin('a', { max: 2 });
+    const says: [number, boolean][] = [];
+    const settle = (seconds: number): void => {
+      state.settle(NOW + seconds * 1_000);
+      says.push([seconds, state.facts.full]);
+    };
+    settle(0);
+    for (const jobId of [1, 2]) state.jobEvents([event('queued', jobId)], NOW);
+    settle(1);
+    state.jobEvents([event('completed', 1)], NOW);
+    settle(2);
+    expect(decideSet(state, NOW + 2_000).wakeAt).toBe(NOW + 17_000);
+    settle(16);
+    state.jobEvents([event('queued', 3)], NOW);
+    settle(16);
+    state.jobEvents([event('completed', 2)], NOW);
+    settle(20);
+    settle(34);
+    settle(35);
+    expect(says).toEqual([[0, false], [1, true], [2, true], [16, true], [16, true], [20, true], [34, true], [35, false]]);
+    expect(decideSet(state, NOW + 35_000).wakeAt).toBeGreaterThan(NOW + 60_000);
+  });
+
   test('what a limit holds back is passed to nobody', () => {
     const fleet = new Fleet([begin('a', { max: 20, limits: { perRepository: 1 } }), begin('b', { max: 20, limits: { perRepository: 1 } })]);
     for (let jobId = 0; jobId < 10; jobId++) fleet.tell(event('queued', jobId));
