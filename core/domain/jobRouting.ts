@@ -59,7 +59,8 @@ export class SetRouting<T extends CoveringSet> {
         else if (better === 0) best.push(kind);
       }
     }
-    return firstOf(best.flatMap(({ members }) => members), job);
+    // Thousands may be equal, and each event of a job asks: they are copied only where they must be.
+    return firstOf(best.length === 1 ? (best[0]?.members ?? []) : best.flatMap(({ members }) => members), job);
   }
 
   #add(set: T): void {

@@ -57,10 +57,9 @@ function shares(sets: readonly CoveringSet[], jobs: readonly RoutedJob[]): numbe
 
 describe('equal sets', () => {
   test.each([
-    [2, 10_000],
+    [2, 4_000],
     [20, 10_000],
-    [100, 100_000],
-    [1_000, 50_000],
+    [200, 20_000],
   ])('%d share %d jobs, and none starves', (sets, jobs) => {
     const each = jobs / sets;
     const has = shares(equals(sets), Array.from({ length: jobs }, (_none, index) => job(40_000_000_000 + index)));
