@@ -102,7 +102,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
  */
 function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): number {
   const { spec, ending, queueCheckAskedAt, queueCheckFailure } = facts;
-  const needless = bounds.kind === 'fixed' && jobs.queued === 0;
+  const needless = bounds.kind === 'fixed' && jobs.queued + jobs.passedOn === 0;
   const never = ending !== undefined || spec.queueCheckMs === 0 || spec.scope === undefined || needless || queueCheckFailure === QUEUE_CHECK_UNSUPPORTED;
   if (never) return Number.POSITIVE_INFINITY;
   if (queueCheckAskedAt === undefined) return 0;

@@ -1,4 +1,5 @@
 import type { Benchmark } from '../benchmark.ts';
+import { away } from './away.ts';
 import { churn } from './churn.ts';
 import { events } from './events.ts';
 import { finish } from './finish.ts';
@@ -13,4 +14,4 @@ import { waiting } from './waiting.ts';
 import { webhook } from './webhook.ts';
 
 /** All benchmarks, in the order in which they are listed. */
-export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, shards, events, recovery, job, supervisor, webhook];
+export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, shards, events, recovery, away, job, supervisor, webhook];
