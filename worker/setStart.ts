@@ -1,7 +1,8 @@
 /** How the workflow of a set is started, whoever does it. */
 import type { WorkflowStartOptions } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput, type SetCover } from '../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput } from '../core/contract/index.ts';
 import { fairnessKey } from '../core/domain/fairnessKey.ts';
+import { setCover } from '../core/domain/setCover.ts';
 import { printable } from '../core/domain/shownText.ts';
 import { workflowSummary } from '../core/domain/workflowSummary.ts';
 import type { SetSpec } from '../core/input/runnerSet.ts';
@@ -16,15 +17,10 @@ export function setStartOptions(input: RunnerSetInput, spec: SetSpec, taskQueue:
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     staticSummary: workflowSummary(`set of ${summaryOf(spec)}`),
     // From the start, so that the webhook finds it before a worker does.
-    memo: { [SET_COVER_MEMO]: coverOf(spec) },
+    memo: { [SET_COVER_MEMO]: setCover(spec) },
     typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: spec.name }, ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }])],
     priority: { fairnessKey: fairnessKey(spec.scope?.name ?? spec.name) },
   };
-}
-
-/** Plain commands have no scope, and no job is for them. */
-function coverOf({ labels, scope }: SetSpec): SetCover {
-  return { labels: [...labels], scope: scope?.name ?? '', scopeKind: scope?.kind ?? 'organization' };
 }
 
 /** `ephemeral runners for acme (linux, x64)` */

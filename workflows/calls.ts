@@ -4,6 +4,7 @@ import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, 
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 import { fairnessKey } from '../core/domain/fairnessKey.ts';
+import { priorityShift } from '../core/domain/setPriority.ts';
 import type { PodView } from '../core/domain/pod.ts';
 
 /**
@@ -63,7 +64,7 @@ export function ciCalls(credential: string, scope: Scope, kind: keyof typeof PRI
     retry: RETRY,
     // The answer of a call that is under way is worth waiting for: it may have changed the world. One that backs off is cancelled at once.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    priority: { priorityKey: PRIORITY[kind], fairnessKey: fairnessKey(scope.name) },
+    priority: { priorityKey: kind === 'provision' ? PRIORITY.provision + priorityShift(workflowInfo().priority?.priorityKey) : PRIORITY[kind], fairnessKey: fairnessKey(scope.name) },
     ...common(options),
   });
 }
@@ -92,7 +93,7 @@ export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob
 }
 
 /** Calls to Temporal itself. They are tried until they succeed: without Temporal who asks does not run either. */
-export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners' | 'findGone' | 'handVersion' | 'findOver'> {
+export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners' | 'findGone' | 'passOn' | 'handVersion' | 'findOver'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '2m', heartbeatTimeout: HEARTBEAT_TIMEOUT, retry: RETRY });
 }
 

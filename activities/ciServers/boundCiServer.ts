@@ -41,9 +41,15 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
     ...(server.reachable && { reachable: () => server.reachable?.() !== false }),
     ...(server.redeliverFailed && { redeliverFailed: async (limits, signal) => (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, left: 0 } }),
     ...(server.queuedJobs && {
-      async queuedJobs(scope, labels, signal) {
+      async queuedJobs(scope, labels, signal, maxAgeMs) {
         check(scope);
-        return (await server.queuedJobs?.(scope, labels, signal)) ?? { jobs: [], complete: false };
+        return (await server.queuedJobs?.(scope, labels, signal, maxAgeMs)) ?? { jobs: [], complete: false };
+      },
+    }),
+    ...(server.job && {
+      async job(scope, job, signal) {
+        check(scope);
+        return await server.job?.(scope, job, signal);
       },
     }),
     ...(server.changedPaths && {

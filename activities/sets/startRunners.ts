@@ -4,6 +4,7 @@ import { WorkflowExecutionAlreadyStartedError, isGrpcServiceError } from '@tempo
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, SET_RUNNER_MEMO, type SetRunnerMemo } from '../../core/contract/index.ts';
 import type { StartRunnersInput, Timed } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
+import { PRIORITY_KEYS } from '../../core/domain/setPriority.ts';
 import { runnerInput } from '../../core/domain/slots.ts';
 import { withHeartbeats } from '../heartbeats.ts';
 import { each } from './each.ts';
@@ -27,7 +28,7 @@ export async function startRunners(input: StartRunnersInput): Promise<Timed & { 
 }
 
 /** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
-async function start({ set, generation, ephemeral, template, tellsBusy }: StartRunnersInput, { workflowId, slot }: StartRunnersInput['runners'][number]): Promise<string | undefined> {
+async function start({ set, generation, ephemeral, template, tellsBusy, priority }: StartRunnersInput, { workflowId, slot }: StartRunnersInput['runners'][number]): Promise<string | undefined> {
   const memo: SetRunnerMemo = { generation, ephemeral, ...defined({ slot, tellsBusy: tellsBusy ? (true as const) : undefined }) };
   try {
     await getClient().workflow.start(RUNNER_WORKFLOW, {
@@ -36,6 +37,7 @@ async function start({ set, generation, ephemeral, template, tellsBusy }: StartR
       args: [runnerInput(template, set, slot)],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       memo: { [SET_RUNNER_MEMO]: memo },
+      priority: { priorityKey: PRIORITY_KEYS[priority] },
       // From the start, so that no list of the set's runners misses it.
       typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
       staticSummary: `runner of the set ${set}`,

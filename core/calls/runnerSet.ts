@@ -1,6 +1,6 @@
 /** What the workflow `runnerSet` may ask of the world. */
-import type { RunnerPhase, RunnerSetInput } from '../contract/index.ts';
-import type { CiJobs, Scope } from '../domain/ciServer.ts';
+import type { JobEvent, RunnerPhase, RunnerSetInput, SetCover, SetPriority } from '../contract/index.ts';
+import type { Scope } from '../domain/ciServer.ts';
 import type { SetScheduleSpec, SetSpec } from '../input/runnerSet.ts';
 
 export interface SetActivities {
@@ -18,8 +18,10 @@ export interface SetActivities {
   listRunners(input: { set: string }): Promise<Timed & { runners: ListedRunner[] }>;
   /** Which of these runners have ended, or were never there. */
   findGone(input: { workflowIds: readonly string[] }): Promise<Timed & { gone: string[] }>;
-  /** The jobs that this set has to serve, by the CI server's own list. `null`: it has none. */
-  lookForQueuedJobs(input: LookForJobsInput): Promise<CiJobs | null>;
+  /** Tells the set which jobs it has to serve, by the CI server's own list ({@link JobsSeen}). `supported`: the CI server has such a list. */
+  lookForQueuedJobs(input: LookForJobsInput): Promise<{ supported: boolean }>;
+  /** Passes jobs on to other sets that have room for them, and hands on what was heard of such jobs since. */
+  passOn(input: PassOnInput): Promise<Timed & PassedOn>;
 }
 
 /** A set goes by the time that its activities tell: see workflows/runnerSet/reconcile.ts. */
@@ -44,6 +46,7 @@ export interface StartRunnersInput {
   readonly template: RunnerSetInput['template'];
   /** They tell the set when their jobs start. */
   readonly tellsBusy: boolean;
+  readonly priority: SetPriority;
   readonly runners: readonly { readonly workflowId: string; readonly slot?: number }[];
 }
 
@@ -54,6 +57,40 @@ export interface LookForJobsInput {
   readonly scope: Scope;
   readonly credential: string;
   readonly labels: readonly string[];
+  /** When the set asked, by its own clock (ms since the epoch). */
+  readonly askedAt: number;
+  /** What others have found out before may be so old, in ms. */
+  readonly maxAgeMs: number;
+  /** Jobs of which nothing was heard for long: asked for one by one where the list leaves something out. */
+  readonly overdue: readonly { readonly key: string; readonly repository: string }[];
+  /** Keys of the jobs that others have passed on to it. */
+  readonly passedHere: readonly string[];
+  /** Sets that it has passed jobs on to. */
+  readonly passedTo: readonly string[];
+}
+
+/** News of a job, for the set that it was passed on to. */
+export interface HandedOn {
+  /** Workflow id. */
+  readonly to: string;
+  readonly event: JobEvent;
+}
+
+export interface PassOnInput {
+  readonly set: string;
+  readonly cover: SetCover;
+  /** Jobs that the set cannot serve. */
+  readonly jobs: readonly { readonly key: string; readonly repository: string; readonly since: number }[];
+  /** The set ends: better a set without room than none. */
+  readonly ends: boolean;
+  readonly handingOn: readonly HandedOn[];
+}
+
+export interface PassedOn {
+  /** Keys of the jobs, by the set that has them now. */
+  readonly passed: readonly { readonly to: string; readonly keys: readonly string[] }[];
+  /** Sets that could serve the jobs, with room or without. */
+  readonly substitutes: number;
 }
 
 /** A runner as visibility lists it. */

@@ -1,5 +1,6 @@
 /** Public names of runner sets: the workflow type, its signals, query, updates and status. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { CiJob } from '../domain/ciServer.ts';
 import type { RunnerCause, RunnerOutcome } from './runner.ts';
 import type { RunnerSetInput, SetScale } from './runnerSetInput.ts';
 
@@ -7,6 +8,9 @@ export const RUNNER_SET_WORKFLOW = 'runnerSet';
 
 /** Workflow id of a set: one per name. */
 export const setWorkflowId = (name: string): string => `set-${name}`;
+
+/** The name of a set, from its workflow id. */
+export const setNameOf = (workflowId: string): string => workflowId.slice(setWorkflowId('').length);
 
 /** One event of one job, as a set hears of it. Times are the CI server's own, ms since the epoch. */
 export interface JobEvent {
@@ -21,6 +25,8 @@ export interface JobEvent {
   at: number;
   runnerName?: string;
   conclusion?: string;
+  /** Workflow id of the set that passes the job on, because it cannot serve it now. Absent: the webhook tells. */
+  passedBy?: string;
 }
 
 /** What a runner tells the set it belongs to. */
@@ -70,6 +76,12 @@ export interface RunnerSetStatus {
   paused?: string;
   /** Until when, or for what, fewer runners are kept or started than wanted (scale-down delay, recreation guard, schedule). */
   waitsFor?: string;
+  /** Jobs that wait in other sets, because this one could not serve them. Absent: none. */
+  passedOn?: number;
+  /** What limits hold back: queued jobs that have no runner started for them, and runners for which the day has no time left. Absent: nothing. */
+  heldBack?: { jobs: number; runners: number };
+  /** With `limits.maxRunnerHours`: what is used up of the day's. */
+  runnerHours?: number;
   /** The set was told to end, and ends when its runners have left; why, or `''`. */
   ending?: string;
   labels: string[];
@@ -89,6 +101,10 @@ export interface SetCover {
   labels: string[];
   scope: string;
   scopeKind: ScopeKind;
+  /** Runner group, by id or by name, as the template has it. Absent: the default one, or none. */
+  group?: number | string;
+  /** It has as many jobs as it can serve, is paused, or ends: others of its kind pass it no job. */
+  full?: true;
 }
 export const SET_COVER_MEMO = 'covers';
 
@@ -113,6 +129,20 @@ export const SET_RUNNER_MEMO = 'ofSet';
 
 /** Events of jobs whose labels this set covers; each may come late, twice and out of order. */
 export const demandSignal = defineSignal<[{ events: JobEvent[] }]>('demand');
+/** What a look at the CI server's own list of jobs has found: told so, because the run that asked may have continued as new meanwhile. */
+export interface JobsSeen {
+  /** When the look began, by the set's clock (ms since the epoch). */
+  checkedAt: number;
+  /** Those of the jobs that this set has to serve, and those that its runners run. */
+  jobs: CiJob[];
+  /** Nothing was left out: a job of the set that is not among them neither waits nor runs. */
+  complete: boolean;
+  /** Keys of jobs of the set that were asked for by themselves, and neither wait nor run. */
+  absent: string[];
+  /** Of the sets that jobs were passed on to, those that have ended. */
+  gone: string[];
+}
+export const jobsSeenSignal = defineSignal<[JobsSeen]>('jobsSeen');
 export const runnerOnlineSignal = defineSignal<[RunnerNews]>('runnerOnline');
 /** Of an ephemeral runner whose memo asks for it: its job has started. */
 export const runnerBusySignal = defineSignal<[RunnerNews]>('runnerBusy');

@@ -53,6 +53,8 @@ export interface CiJobs {
   readonly jobs: readonly CiJob[];
   /** Nothing was left out: a job that is not listed neither waits nor runs. False where there was more than one look may read. */
   readonly complete: boolean;
+  /** So long before it was asked for the look had begun, in ms. @default 0 */
+  readonly ageMs?: number;
 }
 
 /**

@@ -15,9 +15,12 @@ class ListingCiServer extends FakeCiServer {
   jobs: CiJob[] = [];
   looks = 0;
   failure: Error | undefined;
+  /** What a look waits for. */
+  held: Promise<void> | undefined;
 
   async queuedJobs(_scope: Scope, _labels?: readonly string[]): Promise<CiJobs> {
     this.looks++;
+    await this.held;
     if (this.failure) throw this.failure;
     return { jobs: this.jobs, complete: true };
   }
@@ -139,6 +142,22 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     expect(compute.created).toHaveLength(1);
     await endsClean(set);
   });
+
+  test('a look that is under way keeps no set from continuing as new, and the next run hears what it finds', async () => {
+    const answer = Promise.withResolvers<void>();
+    ci.held = answer.promise;
+    ci.list(70);
+    const set = await start({ queueCheck: '1h', paused: true });
+    await until('the look', () => ci.looks === 1);
+    const { runId } = await set.handle.describe();
+    // More than one run takes in.
+    for (let batch = 0; batch < 55; batch++) await set.tell(...Array.from({ length: 200 }, (_none, index) => set.event('completed', 1_000 + batch * 200 + index)));
+    await until('another run', async () => (await set.handle.describe()).runId !== runId);
+    answer.resolve();
+    await set.reaches('the job', ({ jobs }) => jobs.queued === 1);
+    expect(ci.looks).toBe(1);
+    await endsClean(set);
+  }, 60_000);
 
   test('lives on under 100,000 job events: no event is lost, and every history stays short', async () => {
     const set = await start({ paused: true, queueCheck: '0s', max: 3 });

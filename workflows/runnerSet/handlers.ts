@@ -4,7 +4,7 @@ import { ActivityFailure, ApplicationFailure, setHandler } from '@temporalio/wor
 import { readReason } from '../../core/domain/cancellation.ts';
 import type { RunningSet } from './reconcile.ts';
 import { workerCalls } from '../calls.ts';
-import { applyUpdate, demandSignal, drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, runnerBusySignal, runnerEndedSignal, runnerOnlineSignal, scaleUpdate, setDeclarationQuery, setStatusQuery, setTemplateUpdate, type RunnerSetInput, type RunnerSetStatus, type SetScale } from '../../core/contract/index.ts';
+import { applyUpdate, demandSignal, drainSetUpdate, holdUpdate, jobsSeenSignal, pauseUpdate, resumeUpdate, runnerBusySignal, runnerEndedSignal, runnerOnlineSignal, scaleUpdate, setDeclarationQuery, setStatusQuery, setTemplateUpdate, type RunnerSetInput, type RunnerSetStatus, type SetScale } from '../../core/contract/index.ts';
 
 /** Sets all handlers. */
 export function listen(set: RunningSet): void {
@@ -19,6 +19,7 @@ export function listen(set: RunningSet): void {
     }));
 
   setHandler(demandSignal, ({ events }) => set.receive((state, now) => state.jobEvents(events, now), events.length), { description: 'Events of jobs that this set serves' });
+  setHandler(jobsSeenSignal, (seen) => set.receive((state, now) => state.queueChecked(seen, now), seen.jobs.length), { description: 'Jobs that a look at the CI server has found' });
   setHandler(runnerOnlineSignal, (news) => set.receive((state, now) => state.online(news, now)), { description: 'A runner of this set is online' });
   setHandler(runnerBusySignal, (news) => set.receive((state, now) => state.busy(news, now)), { description: 'The job of a runner of this set has started' });
   setHandler(runnerEndedSignal, (news) => set.receive((state, now) => state.ended(news, now)), { description: 'A runner of this set has ended' });

@@ -3,6 +3,7 @@ import { ApplicationFailure, CancellationScope, condition, isCancellation, makeC
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
 import { QUEUE_CHECK_UNSUPPORTED, decideSet, needsBusyNews, type SetDecision } from './plan.ts';
+import { setCover } from '../../core/domain/setCover.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carried.ts';
 import type { SetState } from './state.ts';
@@ -20,6 +21,11 @@ const EVENTS_PER_TURN = 9;
 const MAX_JOB_EVENTS = 10_000;
 /** Runners started by one activity. */
 const BATCH = 100;
+/** A look that another set has had is as good, if it is no older than this share of the pace of looks, and no older than that. */
+const LOOK_SHARE = 1 / 5;
+const OLDEST_LOOK_MS = 60_000;
+/** Jobs that one look asks for one by one. */
+const MAX_OVERDUE = 20;
 /** A timer for a schedule that is months away is set again every day. */
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
@@ -47,6 +53,7 @@ export class RunningSet {
   #now = 0;
   /** Something was changed by hand. */
   #changed = false;
+  /** A look of this run is under way; one of the run before may be, too. */
   #checkingQueue = false;
   #underWay = 0;
   /**
@@ -155,9 +162,9 @@ export class RunningSet {
 
   #show(): void {
     setCurrentDetails(setDetails(this.state, this.#now));
-    const { scope, labels } = this.state.facts.spec;
-    if (scope === undefined) return;
-    const cover: SetCover = { labels: [...labels], scope: scope.name, scopeKind: scope.kind };
+    const { spec, full } = this.state.facts;
+    if (spec.scope === undefined) return;
+    const cover = setCover(spec, full);
     if (!sameCover(workflowInfo().memo?.[SET_COVER_MEMO], cover)) upsertMemo({ [SET_COVER_MEMO]: cover });
   }
 
@@ -166,6 +173,7 @@ export class RunningSet {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
     if (decision.list) return this.#list();
     if (decision.checkQueue) this.#checkQueue();
+    if (decision.passOn) return this.#passOn();
     if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
     if (decision.drain.length > 0) return this.#drain(decision.drain.slice(0, BATCH));
     return undefined;
@@ -198,7 +206,7 @@ export class RunningSet {
     const long = this.#updates > 0 || this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
     // Only the run that was asked to cancel can end Cancelled: it goes on as long as it may.
     const isTime = workflowInfo().continueAsNewSuggested || (long && this.state.facts.cancelled !== true);
-    return isTime && !this.#checkingQueue && this.#underWay === 0;
+    return isTime && this.#underWay === 0;
   }
 
   /**
@@ -224,24 +232,34 @@ export class RunningSet {
     return { at: found.at };
   }
 
-  /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. */
+  /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. What it finds comes as a signal, to whichever run there is then. */
   #checkQueue(): void {
-    const { name, scope, credential, labels } = this.state.facts.spec;
+    const { state } = this;
+    const { name, scope, credential, labels, queueCheckMs, guardLookMs } = state.facts.spec;
     if (this.#checkingQueue || scope === undefined) return;
     this.#checkingQueue = true;
-    const checkedAt = this.#now;
-    this.state.queueCheckBegins(checkedAt);
-    void settle(queueCheckCalls(credential, scope).lookForQueuedJobs({ set: name, taskQueue: workflowInfo().taskQueue, scope, credential, labels })).then((called) => {
+    const askedAt = this.#now;
+    state.queueCheckBegins(askedAt);
+    const maxAgeMs = Math.min(LOOK_SHARE * (state.guards.size > 0 ? guardLookMs : queueCheckMs), OLDEST_LOOK_MS);
+    const { here: passedHere, to: passedTo } = state.jobs.passed();
+    const overdue = state.jobs.overdue(askedAt - queueCheckMs, MAX_OVERDUE);
+    const look = { set: name, taskQueue: workflowInfo().taskQueue, scope, credential, labels, askedAt, maxAgeMs, overdue, passedHere, passedTo };
+    void settle(queueCheckCalls(credential, scope).lookForQueuedJobs(look)).then((called) => {
       this.#checkingQueue = false;
-      this.receive((state, now) => {
-        if (called.kind === 'done' && called.value !== null) state.queueChecked(called.value, checkedAt, now);
-        else state.queueNotChecked(called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED);
-      });
+      if (called.kind === 'done' && called.value.supported) return;
+      this.receive((now) => now.queueNotChecked(called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED));
     });
   }
 
+  async #passOn(): Promise<Timed> {
+    const next = this.state.passing.next(this.state, this.#now);
+    const done = await temporalCalls(`pass on ${next.jobs.length} jobs`).passOn(next);
+    this.#inbox.push((state, now) => state.passing.done(next, done, state, now));
+    return { at: done.at };
+  }
+
   async #start(count: number): Promise<Timed> {
-    const { name, generation, ephemeral, template, slots } = this.state.facts.spec;
+    const { name, generation, ephemeral, template, slots, priority } = this.state.facts.spec;
     const free = slots ? this.state.runners.freeSlots(count) : [];
     const runners = Array.from({ length: count }, (_none, index) => {
       const slot = free[index];
@@ -249,7 +267,7 @@ export class RunningSet {
     });
     // Before they are started: an end that is told at once must find them.
     this.state.starting(runners, this.#now);
-    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), runners });
+    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), priority, runners });
     if (refused.length > 0) this.#inbox.push((state, now) => state.notStarted(refused, why, now));
     return { at };
   }
@@ -263,6 +281,6 @@ export class RunningSet {
 }
 
 function sameCover(memo: unknown, cover: SetCover): boolean {
-  const { labels, scope, scopeKind } = (memo ?? {}) as Partial<SetCover>;
-  return JSON.stringify([labels, scope, scopeKind]) === JSON.stringify([cover.labels, cover.scope, cover.scopeKind]);
+  const { labels, scope, scopeKind, group, full } = (memo ?? {}) as Partial<SetCover>;
+  return JSON.stringify([labels, scope, scopeKind, group, full]) === JSON.stringify([cover.labels, cover.scope, cover.scopeKind, cover.group, cover.full]);
 }

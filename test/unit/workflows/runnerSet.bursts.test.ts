@@ -56,7 +56,7 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
   const begun = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, AGO);
   begun.listed([], [], AGO);
   const over = Array.from({ length: MANY_OVER }, (_none, index) => `${4_000_000 + index}/1`);
-  const carried: CarriedSet = { ...begun.carry(), jobs: { live: [], over: [[AGO / 60_000, over]], startedTotal: 0, completedTotal: 0 } };
+  const carried: CarriedSet = { ...begun.carry(), jobs: { live: [], names: [], over: [[AGO / 60_000, over]], startedTotal: 0, completedTotal: 0 } };
   const state = SetState.restore(carried);
   const indexes = Array.from({ length: size }, (_none, index) => index);
   state.starting(indexes.map((index) => ({ workflowId: idOf(index) })), AGO);

@@ -1,0 +1,264 @@
+/** What a set passes on, and that no job is lost or served by two of them on the way. That it is carried out so: workflow/runnerSetShards. */
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { setWorkflowId, type JobEvent, type RunnerSetInput } from '../../../core/contract/index.ts';
+import { SetRouting, Substitutes, type CoveringSet } from '../../../core/domain/jobRouting.ts';
+import { setCover } from '../../../core/domain/setCover.ts';
+import { decideSet } from '../../../workflows/runnerSet/plan.ts';
+import { SetState } from '../../../workflows/runnerSet/state.ts';
+import { setStatus } from '../../../workflows/runnerSet/status.ts';
+import { setSpec } from '../../support/setModel.ts';
+
+const NOW = 1_000_000_000;
+const DAY_MS = 24 * 3_600_000;
+
+function begin(name: string, more: Partial<RunnerSetInput> = {}): SetState {
+  const input: RunnerSetInput = { name, minIdle: 0, max: 3, template: { organization: 'acme' }, queueCheck: '0s', ...more };
+  const state = SetState.begin(setSpec(input), input, {}, NOW);
+  state.listed([], [], NOW);
+  state.settle(NOW);
+  return state;
+}
+
+const event = (action: JobEvent['action'], jobId: number, more: Partial<JobEvent> = {}): JobEvent => ({ action, jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: NOW, ...more });
+
+/** Equal sets, and what carries news between them. */
+class Fleet {
+  now = NOW;
+  readonly states: Map<string, SetState>;
+  /** What each says of itself, as visibility had it when it was last looked at. */
+  listed: CoveringSet[] = [];
+
+  constructor(states: readonly SetState[]) {
+    this.states = new Map(states.map((state) => [setWorkflowId(state.facts.spec.name), state]));
+    this.look();
+  }
+
+  look(): void {
+    this.listed = [...this.states].map(([workflowId, { facts }]) => ({ workflowId, cover: setCover(facts.spec, facts.full) }));
+  }
+
+  /** As the webhook does. */
+  tell(one: JobEvent): void {
+    const home = new SetRouting(this.listed).homeOf(one, undefined)?.workflowId ?? '';
+    this.#at(home, [one]);
+  }
+
+  /** One set does what is due. @param meanwhile - happens while it is under way */
+  passOn(workflowId: string, meanwhile: () => void = () => undefined): void {
+    const state = this.states.get(workflowId) as SetState;
+    state.settle(this.now);
+    if (!decideSet(state, this.now).passOn) return;
+    const next = state.passing.next(state, this.now);
+    const substitutes = new Substitutes({ workflowId, cover: next.cover }, this.listed);
+    const passed = new Map<string, string[]>();
+    for (const { key, repository, since } of next.jobs) {
+      const [jobId = 0, runAttempt = 1] = key.split('/').map(Number);
+      const to = substitutes.next({ jobId, runAttempt }, next.ends)?.workflowId;
+      if (to === undefined) continue;
+      this.#at(to, [event('queued', jobId, { runAttempt, repository, at: since, passedBy: workflowId })]);
+      passed.set(to, [...(passed.get(to) ?? []), key]);
+    }
+    for (const { to, event: news } of next.handingOn) this.#at(to, [news]);
+    meanwhile();
+    state.passing.done(next, { passed: [...passed].map(([to, keys]) => ({ to, keys })), substitutes: substitutes.size }, state, this.now);
+    state.settle(this.now);
+  }
+
+  /** Time passes, and all do what is due. */
+  settle(rounds = 40): void {
+    for (let round = 0; round < rounds; round++) {
+      this.now += 20_000;
+      for (const workflowId of this.states.keys()) this.passOn(workflowId);
+      this.look();
+    }
+  }
+
+  queued(): number[] {
+    return [...this.states.values()].map(({ jobs }) => jobs.queued);
+  }
+
+  #at(workflowId: string, events: JobEvent[]): void {
+    const state = this.states.get(workflowId);
+    state?.jobEvents(events, this.now);
+    state?.settle(this.now);
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+
+describe('equal sets', () => {
+  test('with as many places as there are jobs: each job has one', () => {
+    const fleet = new Fleet(Array.from({ length: 20 }, (_none, index) => begin(`linux-${index}`, { max: 50 })));
+    for (let jobId = 0; jobId < 1_000; jobId++) fleet.tell(event('queued', jobId));
+    expect(Math.max(...fleet.queued())).toBeGreaterThan(50);
+    fleet.settle(60);
+    expect(fleet.queued()).toEqual(Array.from({ length: 20 }, () => 50));
+    expect(sum([...fleet.states.values()].map(({ facts }) => facts.desired))).toBe(1_000);
+  });
+
+  test('with too few places: what nobody has room for waits where it is, and is shown', () => {
+    const fleet = new Fleet([begin('a'), begin('b')]);
+    for (let jobId = 0; jobId < 20; jobId++) fleet.tell(event('queued', jobId));
+    fleet.settle();
+    expect(sum(fleet.queued())).toBe(20);
+    const [status] = [...fleet.states.values()].map((state) => setStatus(state, fleet.now));
+    expect(status?.waitsFor).toMatch(/^another set with room for \d+ jobs that it cannot serve now: asked again until /);
+  });
+
+  const STOPPED: [what: string, stop: (state: SetState) => void][] = [
+    ['is paused', (state) => state.pause('node work')],
+    ['ends', (state) => state.end('moved')],
+    ['does not get its runners up', (state) => Object.assign(state.facts, { health: { failures: 2, probes: 0, openedAt: NOW, cause: 'never_registered' } })],
+    ['has used up its day', (state) => Object.assign(state.facts, { time: { day: Math.floor(NOW / DAY_MS) * DAY_MS, used: 3_600_000, at: NOW, runners: 0 } })],
+  ];
+  test.each(STOPPED)('one that %s leaves its jobs to another', (_what, stop) => {
+    const fleet = new Fleet([begin('a', { max: 20, limits: { maxRunnerHours: 1 } }), begin('b', { max: 20 })]);
+    const first = fleet.states.get('set-a') as SetState;
+    stop(first);
+    for (let jobId = 0; jobId < 10; jobId++) fleet.tell(event('queued', jobId));
+    fleet.settle(3);
+    expect(fleet.queued()).toEqual([0, 10]);
+    expect(first.jobs.passedOn).toBeGreaterThan(0);
+  });
+
+  test('a set without another of its kind looks for one no more often than for its runners', () => {
+    const fleet = new Fleet([begin('a')]);
+    for (let jobId = 0; jobId < 20; jobId++) fleet.tell(event('queued', jobId));
+    fleet.passOn('set-a');
+    const state = fleet.states.get('set-a') as SetState;
+    expect(state.facts.passAgainAt).toBe(NOW + 300_000);
+    expect(decideSet(state, NOW + 299_999).passOn).toBe(false);
+  });
+
+  test('a set that is full says so at once, and that it has room when it has had some for a while', () => {
+    const state = begin('a', { max: 2 });
+    const says: [number, boolean][] = [];
+    const settle = (seconds: number): void => {
+      state.settle(NOW + seconds * 1_000);
+      says.push([seconds, state.facts.full]);
+    };
+    settle(0);
+    for (const jobId of [1, 2]) state.jobEvents([event('queued', jobId)], NOW);
+    settle(1);
+    state.jobEvents([event('completed', 1)], NOW);
+    settle(2);
+    expect(decideSet(state, NOW + 2_000).wakeAt).toBe(NOW + 17_000);
+    settle(16);
+    state.jobEvents([event('queued', 3)], NOW);
+    settle(16);
+    state.jobEvents([event('completed', 2)], NOW);
+    settle(20);
+    settle(34);
+    settle(35);
+    expect(says).toEqual([[0, false], [1, true], [2, true], [16, true], [16, true], [20, true], [34, true], [35, false]]);
+    expect(decideSet(state, NOW + 35_000).wakeAt).toBeGreaterThan(NOW + 60_000);
+  });
+
+  test('what a limit holds back is passed to nobody', () => {
+    const fleet = new Fleet([begin('a', { max: 20, limits: { perRepository: 1 } }), begin('b', { max: 20, limits: { perRepository: 1 } })]);
+    for (let jobId = 0; jobId < 10; jobId++) fleet.tell(event('queued', jobId));
+    const before = fleet.queued();
+    fleet.settle(3);
+    expect([fleet.queued(), ...[...fleet.states.values()].map(({ facts }) => facts.desired)]).toEqual([before, 1, 1]);
+  });
+});
+
+describe('news of a job that was passed on', () => {
+  /** Set a is full with one job and has passed another to b. */
+  function two(): { fleet: Fleet; a: SetState; b: SetState; passed: number } {
+    const fleet = new Fleet([begin('a', { max: 1 }), begin('b', { max: 100 })]);
+    const [a, b] = [...fleet.states.values()] as [SetState, SetState];
+    const routing = new SetRouting(fleet.listed);
+    const ids = Array.from({ length: 100 }, (_none, jobId) => jobId).filter((jobId) => routing.homeOf(event('queued', jobId), undefined)?.workflowId === 'set-a').slice(0, 2);
+    for (const jobId of ids) fleet.tell(event('queued', jobId));
+    fleet.settle(1);
+    const passed = ids.find((jobId) => a.jobs.get(event('queued', jobId))?.passedTo !== undefined) ?? -1;
+    expect([a.jobs.queued, a.jobs.passedOn, b.jobs.queued]).toEqual([1, 1, 1]);
+    return { fleet, a, b, passed };
+  }
+
+  test.each<[what: string, news: Partial<JobEvent> & Pick<JobEvent, 'action'>, handedOn: boolean]>([
+    ['it runs on somebody else’s runner', { action: 'in_progress', runnerName: 'mac-abcdefghij-0a1b2c3d4e' }, true],
+    ['it runs on a runner of the set that passed it on', { action: 'in_progress', runnerName: 'a-abcdefghij-0a1b2c3d4e' }, true],
+    ['it runs on a runner of the set that has it, which hears of it anyway', { action: 'in_progress', runnerName: 'b-abcdefghij-0a1b2c3d4e' }, false],
+    ['it was cancelled', { action: 'completed' }, true],
+  ])('%s', (_what, news, handedOn) => {
+    const { fleet, a, b, passed } = two();
+    const { action, ...more } = news;
+    fleet.tell(event(action, passed, more));
+    expect(decideSet(a, fleet.now).passOn).toBe(handedOn);
+    fleet.passOn('set-a');
+    expect(b.jobs.queued).toBe(handedOn ? 0 : 1);
+    // Told again, nothing is handed on again.
+    fleet.tell(event(action, passed, more));
+    expect(decideSet(a, fleet.now).passOn).toBe(false);
+  });
+
+  test('that comes while it is being passed on is handed on after it', () => {
+    for (const action of ['in_progress', 'completed'] as const) {
+      const fleet = new Fleet([begin('a', { paused: true }), begin('b', { max: 100 })]);
+      const [a, b] = [...fleet.states.values()] as [SetState, SetState];
+      const routing = new SetRouting(fleet.listed);
+      const jobId = Array.from({ length: 100 }, (_none, index) => index).find((index) => routing.homeOf(event('queued', index), undefined)?.workflowId === 'set-a') ?? -1;
+      fleet.tell(event('queued', jobId));
+      fleet.passOn('set-a', () => a.jobEvents([event(action, jobId, { runnerName: 'mac-abcdefghij-0a1b2c3d4e' })], fleet.now));
+      expect(b.jobs.queued).toBe(1);
+      fleet.passOn('set-a');
+      expect([a.jobs.queued, b.jobs.queued]).toEqual([0, 0]);
+    }
+  });
+
+  test('the next run knows who has it, and what is still to be handed on', () => {
+    const { fleet, a, b, passed } = two();
+    a.jobEvents([event('completed', passed)], fleet.now);
+    fleet.states.set('set-a', SetState.restore(JSON.parse(JSON.stringify(a.carry()))));
+    fleet.states.set('set-b', SetState.restore(JSON.parse(JSON.stringify(b.carry()))));
+    fleet.passOn('set-a');
+    expect(fleet.queued()).toEqual([1, 0]);
+  });
+
+  test('a look finds that the set which had it has ended: it waits here again', () => {
+    const { fleet, a, passed } = two();
+    const look = (gone: string[]): void => a.queueChecked({ checkedAt: fleet.now, complete: true, absent: [], gone, jobs: [1, 2].map((one) => one === 1 ? passed : firstOf(a, passed)).map((id) => ({ id, runAttempt: 1, repository: 'acme/app', labels: [], status: 'queued' as const, queuedAt: NOW })) }, fleet.now);
+    look([]);
+    expect([a.jobs.queued, a.jobs.passedOn]).toEqual([1, 1]);
+    look(['set-b']);
+    expect([a.jobs.queued, a.jobs.passedOn]).toEqual([2, 0]);
+  });
+  const firstOf = (a: SetState, passed: number): number => Number(a.jobs.lastQueued(10).map(({ key }) => key.split('/')[0]).find((id) => Number(id) !== passed));
+});
+
+test('whatever comes in whatever order: every job that waits waits in one set, and every other in none', () => {
+  const step = fc.oneof(
+    { weight: 5, arbitrary: fc.record({ kind: fc.constant('queued' as const), job: fc.nat(40) }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('in_progress' as const, 'completed' as const), job: fc.nat(40) }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('pass' as const, 'pause' as const, 'resume' as const, 'renew' as const), job: fc.nat(3) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('look' as const), job: fc.constant(0) }) },
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      const fleet = new Fleet(['a', 'b', 'c', 'd'].map((name) => begin(name)));
+      const truth = new Map<number, JobEvent['action']>();
+      const ORDER = ['queued', 'in_progress', 'completed'];
+      for (const { kind, job } of steps) {
+        const [workflowId, state] = [...fleet.states][job % 4] as [string, SetState];
+        if (kind === 'pass') fleet.passOn(workflowId);
+        else if (kind === 'pause') state.pause('');
+        else if (kind === 'resume') state.resume();
+        else if (kind === 'renew') fleet.states.set(workflowId, SetState.restore(JSON.parse(JSON.stringify(state.carry()))));
+        else if (kind === 'look') fleet.look();
+        else {
+          const known = truth.get(job);
+          if (known === undefined || ORDER.indexOf(kind) > ORDER.indexOf(known)) truth.set(job, kind);
+          fleet.tell(event(kind, job, kind === 'queued' ? {} : { runnerName: 'mac-abcdefghij-0a1b2c3d4e' }));
+        }
+        fleet.now += 1_000;
+      }
+      fleet.settle(12);
+      const waiting = [...truth.values()].filter((action) => action === 'queued').length;
+      expect(sum(fleet.queued())).toBe(waiting);
+    }),
+    { numRuns: 150 },
+  );
+});
