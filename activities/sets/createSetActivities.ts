@@ -2,6 +2,7 @@
 import type { SetActivities } from '../../core/calls/index.ts';
 import type { ActivityPorts } from '../ports.ts';
 import { admitSet } from './admitSet.ts';
+import { admitSetCommand } from './admitSetCommand.ts';
 import { drainRunners } from './drainRunners.ts';
 import { findGone } from './findGone.ts';
 import { listRunners } from './listRunners.ts';
@@ -12,6 +13,7 @@ import { startRunners } from './startRunners.ts';
 /** Those about runners go to Temporal with the client of the Worker that runs them. */
 export function createSetActivities(ports: ActivityPorts): SetActivities {
   return {
+    admitSetCommand: async ({ input }) => admitSetCommand(input),
     admitSet: async (input) => admitSet(ports, input),
     clock: async () => ({ at: Date.now() }),
     evaluateSchedules: async ({ schedules }) => {

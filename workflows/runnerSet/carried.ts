@@ -43,4 +43,6 @@ export interface CarriedSet {
   readonly guards: readonly (readonly [string, number])[];
   readonly jobs: CarriedJobs;
   readonly runners: CarriedRunners;
+  /** Ids of the commands that were carried out last. */
+  readonly commandsDone?: readonly string[];
 }
