@@ -33,7 +33,7 @@ await describeIf('a command to a set', async () => await temporalWithShortHistor
   afterAll(async () => await server.teardown());
 
   const start = async (input: Partial<RunnerSetInput> = {}): Promise<SetRun> => {
-    const set = await SetRun.start({ world, compute, ci }, { replicas: 0, ...input });
+    const set = await SetRun.start({ world, compute, ci }, { ...(input.max === undefined && { replicas: 0 }), ...input });
     await set.reaches('its first answer', () => true);
     return set;
   };
@@ -88,7 +88,7 @@ await describeIf('a command to a set', async () => await temporalWithShortHistor
     await world.resume(undefined, undefined, { maxCachedWorkflows: 0 });
     const set = await start({ minIdle: 1, max: 3, scaleDownDelay: '0s', queueCheck: '0s' });
     const bringUp = setInterval(() => set.bringUp(), 20);
-    const single = await world.start({ ephemeral: false });
+    const single = await world.start({ ephemeral: false, timeouts: { jobTimeout: '1h' } });
     try {
       compute.start(await single.pod());
       const { runnerName } = await single.reaches('Idle', ({ phase }) => phase === 'Idle');
@@ -109,7 +109,7 @@ await describeIf('a command to a set', async () => await temporalWithShortHistor
       await single.reaches('Busy', ({ phase }) => phase === 'Busy');
       const hint = async (): Promise<void> => await single.handle.signal('podState', { pod: 'another', state: 'idle' });
       // A life's own updates among other news.
-      for (let round = 0; round < 6; round++) await Promise.all([hint(), single.handle.executeUpdate('extendDeadline', { args: [{ by: '1s' }] }).catch(() => undefined), hint(), single.handle.query(statusQuery)]);
+      for (let round = 0; round < 6; round++) await Promise.all([hint(), single.handle.executeUpdate('extendDeadline', { args: [{ by: '1s' }] }), hint(), single.handle.query(statusQuery)]);
       await Promise.all([hint(), single.handle.executeUpdate('drain', { args: [{ reason: 'over' }] }), hint()]);
       ci.setBusy(runnerName, false);
       compute.endJob(await single.pod());
@@ -129,9 +129,10 @@ await describeIf('a command to a set', async () => await temporalWithShortHistor
     const set = await start({ replicas: 1 });
     const [runner] = (await set.comesTo({ idle: 1 })).runners;
     if (runner === undefined) throw new Error('no runner');
-    set.startJob(runner);
-    await set.settles({ busy: 1 }).catch(async () => await set.tell(set.event('in_progress', 1, runner.runnerName)));
     compute.onDelete = 'linger';
+    set.startJob(runner);
+    await set.tell(set.event('in_progress', 1, runner.runnerName));
+    await set.settles({ busy: 1 });
     expect(await set.command({ command: 'drain', reason: 'moved' })).toMatchObject({ ending: 'moved' });
     for (const command of [{ command: 'scale', replicas: 2 }, { command: 'pause' }, { command: 'resume' }, { command: 'hold', runner: runner.workflowId }] satisfies SetCommand[]) {
       await expect(set.command(command)).rejects.toMatchObject({ cause: { type: 'SetRefuses', message: 'the set is being drained, and ends when its runners have' } });
@@ -172,7 +173,6 @@ await describeIf('a command to a set', async () => await temporalWithShortHistor
     for (const line of lines) {
       const [, verb = '', input = ''] = /^temporal workflow (\w+) --type setCommand --task-queue holdfast --input '(.*)'$/.exec(line) ?? [];
       const { set: named, ...command } = JSON.parse(input) as { set: string; command: string };
-      if (command.command === 'apply') Object.assign(command, { declaration: { name: set.name, minIdle: 0, max: 3, template: SetRun.template() } });
       expect([verb, named]).toEqual(['execute', 'linux']);
       const args = ['workflow', verb, '--type', SET_COMMAND_WORKFLOW, '--task-queue', world.taskQueue, '--input', JSON.stringify({ set: set.name, ...command }), '--address', server.address, '--output', 'json'];
       const { stdout } = await promisify(execFile)(temporal, args, { env: { ...process.env, TEMPORAL_CONFIG_FILE: '/dev/null' } });

@@ -174,8 +174,8 @@ export class RunningSet {
 
   async #list(): Promise<Timed> {
     const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
-    const missing = this.state.missing(runners, at);
-    const found = missing.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${missing.length} runners gone?`).findGone({ workflowIds: missing });
+    const doubtful = this.state.doubtful(runners, at);
+    const found = doubtful.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${doubtful.length} runners gone?`).findGone({ workflowIds: doubtful });
     this.#inbox.push((state, now) => state.listed(runners, found.gone, now));
     return { at: found.at };
   }
