@@ -21,7 +21,7 @@ const GENERATION = setSpec(input).generation;
 function setOf(letters: string): SetState {
   const state = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, NOW);
   state.listed([], [], NOW);
-  state.starting([...letters].map((letter) => ({ workflowId: idOf(letter) })), NOW);
+  state.starting(letters.split('').map((letter) => ({ workflowId: idOf(letter) })), NOW);
   for (const letter of letters) state.online({ workflowId: idOf(letter), runnerName: nameOf(letter) }, NOW);
   state.settle(NOW);
   return state;
@@ -30,7 +30,7 @@ function setOf(letters: string): SetState {
 /** The set's look: as RunningSet takes it, with Temporal's own record of whoever is asked about. */
 function look(state: SetState, listed: readonly ListedRunner[], running: string, now: number): { asked: string[]; start: number; drain: number; knows: string[] } {
   const asked = state.doubtful(listed, now);
-  state.listed(listed, asked.filter((workflowId) => ![...running].some((letter) => idOf(letter) === workflowId)), now);
+  state.listed(listed, asked.filter((workflowId) => !running.split('').some((letter) => idOf(letter) === workflowId)), now);
   state.settle(now);
   const { start, drain } = decideSet(state, now);
   return { asked, start, drain: drain.length, knows: state.runners.all().map(({ workflowId }) => workflowId) };
@@ -49,7 +49,7 @@ describe.each<[string, readonly ListedRunner[], { known: string; running: string
 ])('a list %s', (_what, listed, { known, running, asked, start }) => {
   test('starts what is missing indeed, and drains nobody', () => {
     const looked = look(setOf(known), listed, running, NOW + MINUTE);
-    expect(looked).toEqual({ asked: [...asked].map(idOf), start, drain: 0, knows: [...running].map(idOf) });
+    expect(looked).toEqual({ asked: asked.split('').map(idOf), start, drain: 0, knows: running.split('').map(idOf) });
   });
 });
 
