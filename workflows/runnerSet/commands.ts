@@ -1,18 +1,13 @@
 /** What operators tell a set: one command after the other, each carried out once and answered. */
 import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
-import { FAILURE_TYPES, type AdmittedSet } from '../../core/calls/index.ts';
-import { setReplySignal, type RunnerSetInput, type SetCommand, type SetReply, type SetRequest, type SetScale } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import { readReason } from '../../core/domain/cancellation.ts';
-import { isObject } from '../../core/isObject.ts';
+import { setReplySignal, type RunnerSetInput, type SetCommand, type SetReply, type SetRequest } from '../../core/contract/index.ts';
 import { settle, workerCalls } from '../calls.ts';
+import { carryOut, declare, declaredBy, readRequest, refuse, whyNot, type Refusal } from './commandRules.ts';
 import type { SetState } from './state.ts';
 import { setAnswer } from './status.ts';
 
 /** Commands that were carried out, and are known if they are sent again. */
 const REMEMBERED = 200;
-
-type Refusal = Extract<SetReply, { refused: unknown }>['refused'];
 
 export class SetCommands {
   readonly #waiting: SetRequest[] = [];
@@ -101,77 +96,3 @@ export class SetCommands {
       .finally(() => this.#answering--);
   }
 }
-
-const NAMES: Readonly<Record<SetCommand['command'], true>> = { scale: true, apply: true, setTemplate: true, pause: true, resume: true, hold: true, drain: true };
-
-function readRequest(request: unknown): SetRequest | undefined {
-  if (!isObject(request) || !isObject(request['command'])) return undefined;
-  const { id, command } = request;
-  // The server fails a workflow for good that sends a signal to an id that none can have.
-  const isId = typeof id === 'string' && /^[\x20-\x7E]{1,1000}$/.test(id);
-  return isId && Object.hasOwn(NAMES, String(command['command'])) ? { id, command: command as unknown as SetCommand } : undefined;
-}
-
-function whyNot({ facts }: SetState, { command }: SetCommand): Refusal | undefined {
-  return facts.ending !== undefined && command !== 'drain' ? refuse('the set is being drained, and ends when its runners have') : undefined;
-}
-
-/** `undefined`: it declares nothing. */
-function declaredBy({ facts: { declaration } }: SetState, command: SetCommand): RunnerSetInput | undefined {
-  switch (command.command) {
-    case 'apply':
-      return command.declaration;
-    case 'setTemplate':
-      return { ...declaration, template: command.template };
-    case 'scale':
-      return scaled(declaration, defined({ replicas: command.replicas, minIdle: command.minIdle, max: command.max }));
-    case 'pause':
-    case 'resume':
-    case 'hold':
-    case 'drain':
-      return undefined;
-  }
-}
-
-/** Another size; of an elastic one that names only one bound, the other stays. */
-function scaled({ replicas, minIdle, max, ...rest }: RunnerSetInput, scale: SetScale): RunnerSetInput {
-  if (scale.replicas !== undefined || replicas !== undefined) return { ...rest, ...scale };
-  return { ...rest, ...defined({ minIdle, max }), ...scale };
-}
-
-function declare(state: SetState, { spec, declaration, schedule, at }: AdmittedSet, now: number): Refusal | undefined {
-  const { name } = state.facts.spec;
-  if (spec.name !== name) return { type: FAILURE_TYPES.invalidInput, message: `Invalid input: declaration.name: this set is called ${name}` };
-  state.declare(spec, declaration, schedule, at, now);
-  return undefined;
-}
-
-function carryOut(state: SetState, command: SetCommand): Refusal | undefined {
-  switch (command.command) {
-    case 'pause':
-      state.pause(readReason(command));
-      return undefined;
-    case 'resume':
-      state.resume();
-      return undefined;
-    case 'drain':
-      state.end(readReason(command));
-      return undefined;
-    case 'hold':
-      return hold(state, String(command.runner), command.release === true);
-    // By hand, and without what is to be declared.
-    case 'scale':
-    case 'apply':
-    case 'setTemplate':
-      return refuse(`${command.command}: does not say what the set is to be`);
-  }
-}
-
-function hold(state: SetState, runner: string, release: boolean): Refusal | undefined {
-  const isThere = release ? [...state.holds].some((held) => state.isSame(held, runner)) : state.runners.find(runner) !== undefined;
-  if (!isThere) return refuse(`runner: this set ${release ? 'holds' : 'has'} no "${runner}"`);
-  state.hold(runner, release);
-  return undefined;
-}
-
-const refuse = (message: string): Refusal => ({ type: FAILURE_TYPES.setRefuses, message });
