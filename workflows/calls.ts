@@ -31,7 +31,7 @@ interface CallOptions {
  * ended, not when the task began. So nothing is decided by the clock in that task: the runner's comes to deadlines only after a call of
  * another kind, and the set goes by the times that its activities tell.
  */
-export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDeregistration' | 'admitSet' | 'admitSetCommand'> {
+export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDeregistration' | 'admitSet'> {
   return proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s' });
 }
 
@@ -87,7 +87,7 @@ function common({ summary, withinMs }: CallOptions): { summary: string; schedule
 const QUEUE_CHECK_TRIES = 2;
 
 /** Calls that need only the worker. No local activities: two at once are not the same in every replay. */
-export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitDefinition' | 'nextScheduled' | 'admitSet' | 'evaluateSchedules' | 'clock'> {
+export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitDefinition' | 'nextScheduled' | 'admitSet' | 'admitSetCommand' | 'evaluateSchedules' | 'clock'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
 

@@ -4,7 +4,7 @@ import type { CiJobs, Scope } from '../domain/ciServer.ts';
 import type { SetScheduleSpec, SetSpec } from '../input/runnerSet.ts';
 
 export interface SetActivities {
-  /** Checks the input of a command to a set; asks nobody. A local activity. */
+  /** Checks the input of a command to a set; asks nobody. */
   admitSetCommand(input: { input: unknown }): Promise<SetCommandInput>;
   /** Checks and completes the declaration of a set; asks nobody. */
   admitSet(input: { input: unknown }): Promise<AdmittedSet>;

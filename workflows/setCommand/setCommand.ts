@@ -1,9 +1,9 @@
-import { ApplicationFailure, condition, getExternalWorkflowHandle, isCancellation, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, condition, getExternalWorkflowHandle, isCancellation, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import { FAILURE_TYPES } from '../../core/calls/index.ts';
 import { setReplySignal, setRequestSignal, setWorkflowId, type SetAnswer, type SetCommandInput, type SetReply, type SetRequest } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { markdownText } from '../../core/domain/shownText.ts';
-import { admission, temporalCalls } from '../calls.ts';
+import { temporalCalls, workerCalls } from '../calls.ts';
 
 /** A set that is silent for this long may be gone. */
 const LOOK_MS = 10_000;
@@ -21,11 +21,11 @@ export async function setCommand(input: SetCommandInput): Promise<SetAnswer> {
   const { workflowId: id } = workflowInfo();
   let reply: SetReply | undefined;
   setHandler(setReplySignal, (told) => void (reply ??= told), { description: "The set's answer" });
-  const { set, ...command } = await admission().admitSetCommand({ input });
+  const { set, ...command } = await admit(input);
   setCurrentDetails(`Tells the set **${markdownText(set)}**: ${command.command}`);
   await send(set, { id, command });
   for (let look = 0; look < LOOKS; look++) {
-    await condition(() => reply !== undefined, LOOK_MS, { summary: `until the set answers, or is looked for` });
+    await condition(() => reply !== undefined, LOOK_MS, { summary: 'until the set answers, or is looked for' });
     if (reply !== undefined) return answerOf(reply);
     const isGone = await isOver(set);
     // What it said before it ended counts.
@@ -33,6 +33,17 @@ export async function setCommand(input: SetCommandInput): Promise<SetAnswer> {
     if (isGone) throw fail(FAILURE_TYPES.setNotFound, `the set ${set} ended before it answered`);
   }
   throw fail(FAILURE_TYPES.setSilent, `the set ${set} has the command and did not answer within ${formatDuration(LOOKS * LOOK_MS)}: it takes effect when the set goes on; see what keeps it with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`);
+}
+
+/** No local activity: many at once in a worker that has no room for them in its cache would wait for its tasks to time out. */
+async function admit(input: unknown): Promise<SetCommandInput> {
+  try {
+    return await workerCalls('check the command').admitSetCommand({ input });
+  } catch (error) {
+    // What is wrong, without the activity around it.
+    if (error instanceof ActivityFailure && error.cause instanceof ApplicationFailure) throw fail(error.cause.type ?? FAILURE_TYPES.invalidInput, error.cause.message);
+    throw error;
+  }
 }
 
 /** Temporal takes it for a workflow that runs, whoever has time for that one now. */
