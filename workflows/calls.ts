@@ -87,8 +87,8 @@ function common({ summary, withinMs }: CallOptions): { summary: string; schedule
 /** The next look is never far away. */
 const QUEUE_CHECK_TRIES = 2;
 
-/** Calls that need only the worker. No local activities: two at once, with updates between, are not the same in every replay. */
-export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitDefinition' | 'nextScheduled' | 'admitSet' | 'evaluateSchedules' | 'clock'> {
+/** Calls that need only the worker. No local activities: two at once are not the same in every replay. */
+export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitDefinition' | 'nextScheduled' | 'admitSet' | 'admitSetCommand' | 'evaluateSchedules' | 'clock'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
 

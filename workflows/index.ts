@@ -5,4 +5,5 @@ export { jobDefinition } from './jobDefinition/jobDefinition.ts';
 export { jobGroup } from './jobGroup/jobGroup.ts';
 export { deregistration } from './deregistration.ts';
 export { runnerSet } from './runnerSet/runnerSet.ts';
+export { setCommand } from './setCommand/setCommand.ts';
 export { sweep } from './sweep.ts';

@@ -3,6 +3,7 @@ import { activityInfo, getClient } from '@temporalio/activity';
 import type { SetActivities } from '../../core/calls/index.ts';
 import type { ActivityPorts } from '../ports.ts';
 import { admitSet } from './admitSet.ts';
+import { admitSetCommand } from './admitSetCommand.ts';
 import { drainRunners } from './drainRunners.ts';
 import { findGone } from './findGone.ts';
 import { listRunners } from './listRunners.ts';
@@ -22,6 +23,7 @@ export function createSetActivities(ports: ActivityPorts): SetActivities {
     return list;
   };
   return {
+    admitSetCommand: async ({ input }) => admitSetCommand(input),
     admitSet: async (input) => admitSet(ports, input),
     clock: async () => ({ at: Date.now() }),
     evaluateSchedules: async ({ schedules }) => {

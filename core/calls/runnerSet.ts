@@ -1,9 +1,11 @@
-/** What the workflow `runnerSet` may ask of the world. */
-import type { JobEvent, RunnerPhase, RunnerSetInput, SetCover, SetPriority } from '../contract/index.ts';
+/** What the workflows `runnerSet` and `setCommand` may ask of the world. */
+import type { JobEvent, RunnerPhase, RunnerSetInput, SetCommandInput, SetCover, SetPriority } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import type { SetScheduleSpec, SetSpec } from '../input/runnerSet.ts';
 
 export interface SetActivities {
+  /** Checks the input of a command to a set; asks nobody. */
+  admitSetCommand(input: { input: unknown }): Promise<SetCommandInput>;
   /** Checks and completes the declaration of a set; asks nobody. */
   admitSet(input: { input: unknown }): Promise<AdmittedSet>;
   /** What time it is. */

@@ -13,6 +13,7 @@ export * from './runnerInput.ts';
 export * from './runnerSet.ts';
 export * from './runnerSetInput.ts';
 export * from './searchAttributes.ts';
+export * from './setCommand.ts';
 export * from './taskQueues.ts';
 export * from './sweep.ts';
 export * from './sweepSchedule.ts';

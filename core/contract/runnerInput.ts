@@ -68,7 +68,7 @@ export type RunnerIntervals = Durations<typeof RUNNER_INTERVALS>;
 
 /** Input of the `runner` workflow: one JSON object. Durations are strings such as `30s`, `10m`, `1h30m`. */
 export interface RunnerInput {
-  /** Prefix of the runner's name at the CI server; a hash of this execution is appended. Default: the workflow id without `runner-`. */
+  /** Prefix of the runner's name at the CI server; a hash of this execution is appended. Events of jobs find the runner as long as its workflow's id is `runner-<name>`. Default: the workflow id without `runner-`. */
   name?: string;
   /** `none`: a plain command (`command`) that no CI server knows; it has every other part of the life. @default "github" */
   ciServer?: 'github' | 'none';

@@ -1,8 +1,8 @@
-/** Public names of runner sets: the workflow type, its signals, query, updates and status. */
-import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+/** Public names of runner sets: the workflow type, its signals, queries and status. What a set can be told: setCommand.ts. */
+import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { CiJob } from '../domain/ciServer.ts';
 import type { RunnerCause, RunnerOutcome } from './runner.ts';
-import type { RunnerSetInput, SetScale } from './runnerSetInput.ts';
+import type { RunnerSetInput } from './runnerSetInput.ts';
 
 export const RUNNER_SET_WORKFLOW = 'runnerSet';
 
@@ -148,15 +148,5 @@ export const runnerOnlineSignal = defineSignal<[RunnerNews]>('runnerOnline');
 export const runnerBusySignal = defineSignal<[RunnerNews]>('runnerBusy');
 export const runnerEndedSignal = defineSignal<[RunnerEndedNews]>('runnerEnded');
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
-/** What the set was last told to be, with every update since. */
+/** What the set was last told to be, with every command since. */
 export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');
-export const scaleUpdate = defineUpdate<RunnerSetStatus, [SetScale]>('scale');
-/** Replaces the whole declaration; a template that differs starts a rollout. */
-export const applyUpdate = defineUpdate<RunnerSetStatus, [RunnerSetInput]>('apply');
-export const setTemplateUpdate = defineUpdate<RunnerSetStatus, [RunnerSetInput['template']]>('setTemplate');
-export const pauseUpdate = defineUpdate<RunnerSetStatus, [{ reason?: string }?]>('pause');
-export const resumeUpdate = defineUpdate<RunnerSetStatus, []>('resume');
-/** Holds a runner, or with `release` lets it go. */
-export const holdUpdate = defineUpdate<RunnerSetStatus, [{ runner: string; release?: boolean }]>('hold');
-/** Drains every runner and ends the set: what `holdfast set delete` does. */
-export const drainSetUpdate = defineUpdate<RunnerSetStatus, [{ reason?: string }?]>('drain');

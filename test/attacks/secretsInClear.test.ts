@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
-import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { SHORT_INTERVALS } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { inContainer } from '../support/podLog.ts';
 import { readable } from '../support/secretSearch.ts';
+import { tellSet } from '../support/setCommands.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';
 import { together } from '../support/together.ts';
 import { until } from '../support/until.ts';
@@ -83,7 +84,7 @@ await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }
 
         for (const { metadata } of (await namespace.core.listNamespacedPod({ namespace: namespace.name })).items) await inContainer(namespace, metadata?.name ?? '', 'touch /tmp/over');
         for (const { id } of jobs) await simulator.waitFor(() => simulator.job(id)?.conclusion === 'success', 'the job to end', PATIENCE_MS);
-        for (const set of sets) await set.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
+        for (const name of names) await tellSet(world.client, name, { command: 'drain', reason: 'the test is over' });
         for (const set of sets) await set.result();
         expect(await world.secretsInClear({ ...texts, 'metrics at the end': await (await fetch(`${await world.worker.started()}/metrics`)).text() })).toEqual([]);
       },

@@ -2,12 +2,14 @@ import { expect } from '@jest/globals';
 import { WorkflowFailedError } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
 import { up } from '../../tools/lab/lab.ts';
-import { cancelSignal, type RunnerResult } from '../../core/contract/index.ts';
+import { RUNNER_SET_WORKFLOW, SET_COMMAND_WORKFLOW, cancelSignal, setCommandId, setWorkflowId, type RunnerResult } from '../../core/contract/index.ts';
 import type { ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoLives.ts';
 import { states } from '../support/jobRun.ts';
 import { describeIf } from '../support/lab.ts';
 import { restartsLabFolder } from '../support/labFolder.ts';
+import { unreplayable } from '../support/replays.ts';
+import { tellSet } from '../support/setCommands.ts';
 import { together, type Scenario } from '../support/together.ts';
 import { until } from '../support/until.ts';
 import { partaking } from './partaking.ts';
@@ -174,6 +176,23 @@ const lives: Record<string, Life> = {
     finish();
     expect(states(await job.result())).toEqual(['unit failed', 'gather succeeded', 'clean succeeded']);
     expect(job.pods()).toEqual(['test-1', 'post-1', 'post-2']);
+  },
+
+  'a set that is told one thing just before Temporal dies, and another when it is back': async (world) => {
+    const { client, taskQueue, namespace } = world.world;
+    const name = `told-${namespace.name}`;
+    const handle = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [{ name, replicas: 0, template: { organization: 'acme', labels: [name] } }] });
+    const pause = { workflowId: setCommandId(name, 'pause'), taskQueue, args: [{ set: name, command: 'pause', reason: 'an upgrade' }] };
+    await world.goThrough({
+      beforeTemporalDies: async () => void (await client.workflow.start(SET_COMMAND_WORKFLOW, pause)),
+      between: async () => {
+        expect(await client.workflow.getHandle(pause.workflowId).result()).toMatchObject({ paused: 'paused: an upgrade' });
+        expect((await tellSet(client, name, { command: 'resume' })).paused).toBeUndefined();
+      },
+    });
+    await tellSet(client, name, { command: 'drain' });
+    expect(await handle.result()).toMatchObject({ runners: [] });
+    expect(await unreplayable(client, [handle.workflowId])).toEqual([]);
   },
 
   'started just before Temporal dies': async (world) => {

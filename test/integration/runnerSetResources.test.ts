@@ -103,8 +103,8 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     control();
     await create();
     await says('Applied');
-    await set().handle.executeUpdate('pause', { args: [{ reason: 'sale' }] });
-    await set().handle.executeUpdate('scale', { args: [{ replicas: 7 }] });
+    await set().command({ command: 'pause', reason: 'sale' });
+    await set().command({ command: 'scale', replicas: 7 });
     await set().reaches('its size of before, paused', ({ replicas, paused }) => replicas === 2 && paused !== undefined);
     await until('the pause to be shown', async () => (await read()).status?.paused?.includes('sale') === true);
     await remove();

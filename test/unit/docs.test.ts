@@ -14,6 +14,7 @@ import * as contract from '../../core/contract/index.ts';
 import { jobSchema, MAX_STEPS, parseJobInput } from '../../core/input/job.ts';
 import { jobDefinitionSchema, parseJobDefinition } from '../../core/input/jobDefinition.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
+import { parseSetCommandInput } from '../../core/input/setCommand.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
 import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
 import { MAX_RUNNERS, parseRunnerSetInput } from '../../core/input/runnerSet.ts';
@@ -84,14 +85,14 @@ describe.each(each)('%s', (path, page) => {
 
   test('its temporal commands say what the contract says', () => {
     const ofRunner = { signal: ['cancel', 'ciEvent', 'podState', 'doubt'], update: ['drain', 'extendDeadline'], query: ['status'] };
-    const ofSet = { signal: ['demand'], update: ['scale', 'apply', 'setTemplate', 'pause', 'resume', 'hold', 'drain'], query: ['status', 'declaration'] };
+    const ofSet = { signal: ['demand'], update: [], query: ['status', 'declaration'] };
     const ofGroup = { signal: ['version'], update: [], query: ['status'] };
     const ofDefinition = { signal: ['apply', 'pause', 'resume', 'delete', 'change', 'turnEnded'], update: [], query: ['status', 'declaration'] };
     for (const line of page.code) {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
-      if (verb === 'start' && line.includes(' --')) {
+      if ((verb === 'start' || verb === 'execute') && line.includes(' --')) {
         const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
-        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SWEEP_WORKFLOW]: parseSweepInput, [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }) };
+        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SET_COMMAND_WORKFLOW]: parseSetCommandInput, [contract.SWEEP_WORKFLOW]: parseSweepInput, [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }) };
         expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({ ok: true });
       }
       const [, declared] = /--signal-name apply .*--signal-input '([^']*)'/.exec(line) ?? [];

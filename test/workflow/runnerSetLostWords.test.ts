@@ -55,7 +55,7 @@ await describeWithLab('a set and its runners that do not hear each other', { tem
       for (let i = 0; i < times; i++) world.pretences.push({ activity: 'drainRunners', answer: () => ({ at: Date.now(), gone: [] }) });
     };
     unheard(50);
-    await set.handle.executeUpdate('setTemplate', { args: [SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] })] });
+    await set.command({ command: 'setTemplate', template: SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] }) });
     const timer = setInterval(() => set.bringUp(), 20);
     try {
       const shown = await set.reaches('a runner to have been asked twice', ({ runners }) => runners.some(({ asked }) => (asked?.times ?? 0) >= 2));

@@ -27,8 +27,8 @@ interface Answer {
 
 /** How old the sets may be that an event is matched against. */
 const SETS_AGE_MS = 5_000;
-/** How old, before it is said that no set covers a job: jobs for other runners are many, and must not cost a look each. */
-const UNCOVERED_AGE_MS = 250;
+/** How old, before it is said that no set covers a job: jobs for other runners are many, and Temporal allows a namespace 10 looks a second by default. */
+const UNCOVERED_AGE_MS = 2_000;
 /** A set without a worker must not hold up the others' events. */
 const QUERY_DEADLINE_MS = 2_000;
 const QUERIES_AT_ONCE = 20;

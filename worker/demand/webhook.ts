@@ -7,12 +7,13 @@ import type { Client } from '@temporalio/client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { setWorkflowId } from '../../core/contract/index.ts';
+import { setOfRunner } from '../../core/domain/setRunnerNames.ts';
 import { SparseLog } from '../sparseLog.ts';
 import { BodyBudget, BodyRefusedError } from './bodyBudget.ts';
 import type { CoveringSets } from './coveringSets.ts';
 import { DemandSignals } from './demandSignals.ts';
 import { JobDefinitions } from './jobDefinitions.ts';
-import { NamedRunners, tellRunner } from './namedRunners.ts';
+import { tellRunner } from './namedRunners.ts';
 import { OncePerKey } from './oncePerKey.ts';
 import { header, refusalOf, type Headers } from './refusal.ts';
 import { isSigned } from './signature.ts';
@@ -84,7 +85,6 @@ export async function registerWebhook(server: FastifyInstance, options: WebhookO
 class Receiver {
   readonly #options: WebhookOptions;
   readonly #signals: DemandSignals;
-  readonly #runners: NamedRunners;
   readonly #definitions: JobDefinitions;
   /**
    * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
@@ -97,7 +97,6 @@ class Receiver {
   constructor(options: WebhookOptions) {
     this.#options = options;
     this.#signals = new DemandSignals(options.client);
-    this.#runners = new NamedRunners(options.client, options.taskQueue);
     this.#definitions = new JobDefinitions(options.client, options.taskQueue);
   }
 
@@ -171,24 +170,27 @@ class Receiver {
    */
   async #tell(news: JobNews, signal: AbortSignal): Promise<{ told: boolean; runBy: string | undefined }> {
     const { runner } = news;
-    const client = this.#options.client();
-    const found = runner === undefined ? [] : await this.#runners.find(runner.name);
-    const runBy = found.find(({ set }) => set !== undefined)?.set;
-    const told = await Promise.all([
-      this.#tellSets(news, found.flatMap(({ set }) => (set === undefined ? [] : [setWorkflowId(set)])), signal),
-      ...(runner === undefined ? [] : found.filter(({ running }) => running).map(async ({ workflowId }) => await tellRunner(client, workflowId, runner.event))),
+    const set = runner === undefined ? undefined : setOfRunner(runner.name);
+    const [sets, toldRunner] = await Promise.all([
+      this.#tellSets(news, set, signal),
+      runner === undefined ? false : tellRunner(this.#options.client(), runner.name, runner.event),
     ]);
-    return { told: told.includes(true), runBy };
+    return { told: sets.told || toldRunner, runBy: sets.isOwnThere ? set : undefined };
   }
 
-  /** @param own - sets whose runner runs the job: they learn that it is busy, or free again @returns whether any has the event */
-  async #tellSets(news: JobNews, own: readonly string[], signal: AbortSignal): Promise<boolean> {
+  /**
+   * @param own - the set whose runner may run the job: it learns that it is busy, or free again
+   * @returns whether any has the event, and whether that set is there
+   */
+  async #tellSets(news: JobNews, own: string | undefined, signal: AbortSignal): Promise<{ told: boolean; isOwnThere: boolean }> {
+    const ownId = own === undefined ? undefined : setWorkflowId(own);
     for (let again = false; ; again = true) {
       const { chosen, running } = await this.#options.sets.choose(news, again);
-      const ids = [...new Set([...(chosen === undefined ? [] : [chosen]), ...own.filter((id) => running.has(id))])];
+      const isOwnThere = ownId !== undefined && running.has(ownId);
+      const ids = [...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])])];
       const told = await Promise.all(ids.map(async (id) => await this.#signals.send(id, news.event, signal)));
       // Ended since it was listed: the job is for whichever set covers it now.
-      if (again || chosen === undefined || told[0]) return told.includes(true);
+      if (again || chosen === undefined || told[0]) return { told: told.includes(true), isOwnThere };
     }
   }
 

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { WorkflowUpdateFailedError } from '@temporalio/client';
+import { WorkflowFailedError } from '@temporalio/client';
 import pMap from 'p-map';
 import type { Logger } from 'pino';
 import { scheduleFault } from '../../activities/sets/schedules.ts';
@@ -129,7 +129,7 @@ export class RunnerSetController {
     }
     if (what !== 'nothing') {
       logger.info({ runnerSet: name, step: what, why: say.message }, 'a RunnerSet resource and its set differ');
-      say = (await this.#carryOut(what, name, resource)) ?? say;
+      say = (await this.#carryOut(what, name, resource, found)) ?? say;
     }
     if (resource !== undefined) {
       const told = found.is === 'running' ? found.told?.status : undefined;
@@ -169,9 +169,9 @@ export class RunnerSetController {
   }
 
   /** @returns how the resource stands after it, where that is otherwise than was expected */
-  async #carryOut(what: 'start' | 'apply' | 'end', name: string, resource: RunnerSetResource | undefined): Promise<Standing | undefined> {
+  async #carryOut(what: 'start' | 'apply' | 'end', name: string, resource: RunnerSetResource | undefined, found: FoundSet): Promise<Standing | undefined> {
     const { sets, namespace } = this.#options;
-    if (what === 'end') await sets.end(name, `its RunnerSet resource in namespace ${namespace} was deleted`);
+    if (what === 'end' && found.is === 'running' && found.resource !== undefined) await sets.end(name, found.resource.uid, `its RunnerSet resource in namespace ${namespace} was deleted`);
     const wanted = resource && admit(resource);
     if (what === 'end' || resource === undefined || wanted === undefined || typeof wanted === 'string') return undefined;
     const { uid, generation } = resource.metadata;
@@ -181,7 +181,7 @@ export class RunnerSetController {
     } catch (error) {
       // Another worker's controller, most likely: the next look tells.
       if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
-      if (!(error instanceof WorkflowUpdateFailedError)) throw error;
+      if (!(error instanceof WorkflowFailedError)) throw error;
       const why = error.cause?.message ?? error.message;
       this.#refused.set(uid, { generation, at: Date.now(), why });
       return { ready: false, reason: 'Refused', message: why };

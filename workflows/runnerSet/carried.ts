@@ -60,4 +60,6 @@ export interface CarriedSet {
   readonly handingOn: readonly HandedOn[];
   readonly jobs: CarriedJobs;
   readonly runners: CarriedRunners;
+  /** Ids of the commands that were carried out last. */
+  readonly commandsDone?: readonly string[];
 }

@@ -1,11 +1,12 @@
 import { defined } from '../../core/defined.ts';
-import { ApplicationFailure, CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
 import { QUEUE_CHECK_UNSUPPORTED, decideSet, needsBusyNews, type SetDecision } from './plan.ts';
 import { setCover } from '../../core/domain/setCover.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carried.ts';
+import { SetCommands } from './commands.ts';
 import type { SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
 import type { Timed } from '../../core/calls/index.ts';
@@ -17,6 +18,8 @@ import type { Timed } from '../../core/calls/index.ts';
 const MAX_EVENTS = 1_000;
 /** Of a turn of the loop: an activity and perhaps a timer, each with its workflow task. */
 const EVENTS_PER_TURN = 9;
+/** Of a command: its signal, its answer's, and their workflow tasks. */
+const EVENTS_PER_COMMAND = 9;
 /** 100 bytes or more each; Temporal suggests to continue as new at 4 MB. */
 const MAX_JOB_EVENTS = 10_000;
 /** Runners started by one activity. */
@@ -29,7 +32,7 @@ const MAX_OVERDUE = 20;
 /** A timer for a schedule that is months away is set again every day. */
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
-/** What a piece of news, or a word of an operator's, does to the set. */
+/** What a piece of news does to the set. */
 type News = (state: SetState, now: number) => void;
 
 interface Alarm {
@@ -46,80 +49,35 @@ interface Alarm {
  * not in the worker's cache (the query runs what has happened since the last workflow task at that task's time).
  */
 export class RunningSet {
-  readonly name: string;
-  #state: SetState | undefined;
+  readonly state: SetState;
+  readonly #commands: SetCommands;
   /** What has come in and is not in the state yet. */
   readonly #inbox: News[] = [];
-  #now = 0;
-  /** Something was changed by hand. */
-  #changed = false;
+  #now: number;
   /** A look of this run is under way; one of the run before may be, too. */
   #checkingQueue = false;
-  #underWay = 0;
-  /**
-   * An update that reaches a worker together with other news, and not the workflow in its cache, is put in another order by a later replay
-   * (https://github.com/temporalio/sdk-python/issues/673). Updates are rare: the history in which that may be is left behind at once.
-   */
-  #updates = 0;
-  /**
-   * How many of them are known to be answered. An answer goes out with its workflow task, and is lost with it: the server takes no task that
-   * closes a run while more news has come in (UnhandledCommand), and tells whoever sent an update in that task that it failed, for good.
-   */
-  #answered = 0;
   #events = 0;
   #jobEvents = 0;
   #timer: Alarm | undefined;
 
-  constructor(name: string) {
-    this.name = name;
-  }
-
-  /** Its declaration was checked, or carried over. */
-  begin(state: SetState): void {
-    this.#state = state;
+  /** @param done - ids of the commands that the run before has carried out */
+  constructor(state: SetState, done?: readonly string[]) {
+    this.state = state;
+    this.#commands = new SetCommands(done);
     this.#now = state.facts.at;
   }
 
-  /** Nothing can be changed by hand before; what comes by then waits. */
-  async begun(): Promise<void> {
-    if (this.#state === undefined) await condition(() => this.#state !== undefined);
-  }
-
-  get hasBegun(): boolean {
-    return this.#state !== undefined;
-  }
-
-  /** @throws ApplicationFailure before it has begun */
-  get state(): SetState {
-    if (this.#state === undefined) throw ApplicationFailure.nonRetryable("The set's declaration was not checked yet", 'Defect');
-    return this.#state;
-  }
-
-  /** News whose time matters: taken in when the loop has asked for it, once for all that comes meanwhile. */
+  /** News: taken in when the loop has asked for it, once for all that comes meanwhile. */
   receive(news: News, jobEvents = 0): void {
     this.#inbox.push(news);
     this.#events++;
     this.#jobEvents += jobEvents;
   }
 
-  /** A change by hand, at once. @param at - the time, if that matters (ms since the epoch) */
-  change(apply: News, at = this.#now): RunnerSetStatus {
-    this.#now = Math.max(this.#now, at);
-    apply(this.state, this.#now);
-    this.state.settle(this.#now);
-    this.#changed = true;
-    this.#updates++;
-    return this.status();
-  }
-
-  /** A change by hand that takes its time: the set neither ends nor continues as new in the middle of it. */
-  async changing(run: () => Promise<RunnerSetStatus>): Promise<RunnerSetStatus> {
-    this.#underWay++;
-    try {
-      return await run();
-    } finally {
-      this.#underWay--;
-    }
+  /** A command, whoever sent it: carried out before anything else is begun. */
+  receiveCommand(request: unknown): void {
+    this.#commands.receive(request);
+    this.#events += EVENTS_PER_COMMAND;
   }
 
   status(): RunnerSetStatus {
@@ -131,12 +89,11 @@ export class RunningSet {
     for (;;) {
       this.#takeIn();
       const decision = decideSet(this.state, this.#now);
-      const unanswered = this.#updates > this.#answered;
-      if (this.#mayContinueAsNew() && !unanswered) await this.#continueAsNew(input);
-      if (decision.ended && this.#underWay === 0 && !unanswered) return;
-      const acting = this.#act(decision);
-      const woken = acting === undefined && !unanswered ? await this.#wait(decision) : undefined;
-      this.#tick(woken ?? (await this.#inAnotherTask(acting ?? workerCalls('what time is it?').clock())));
+      if (this.#mayContinueAsNew()) await this.#continueAsNew(input);
+      if (decision.ended && this.#commands.areAnswered) return;
+      const acting = this.#obey() ?? this.#act(decision);
+      const woken = acting === undefined ? await this.#wait(decision) : undefined;
+      this.#tick(woken ?? (await (acting ?? workerCalls('what time is it?').clock())));
     }
   }
 
@@ -145,16 +102,7 @@ export class RunningSet {
     this.#events += EVENTS_PER_TURN;
   }
 
-  /** What an activity answers comes with a later workflow task than the one that started it. */
-  async #inAnotherTask(started: Promise<Timed>): Promise<Timed> {
-    const updates = this.#updates;
-    const timed = await started;
-    this.#answered = updates;
-    return timed;
-  }
-
   #takeIn(): void {
-    this.#changed = false;
     for (const news of this.#inbox.splice(0)) news(this.state, this.#now);
     this.state.settle(this.#now);
     this.#show();
@@ -168,6 +116,12 @@ export class RunningSet {
     if (!sameCover(workflowInfo().memo?.[SET_COVER_MEMO], cover)) upsertMemo({ [SET_COVER_MEMO]: cover });
   }
 
+  /** @returns `undefined`: there is no command */
+  #obey(): Promise<Timed> | undefined {
+    if (!this.#commands.hasNext) return undefined;
+    return this.#commands.obey(this.state, (at) => (this.#now = Math.max(this.#now, at))).then((at) => ({ at }));
+  }
+
   /** @returns what is being done, after which everything may be different; `undefined`: nothing is to be done now */
   #act(decision: SetDecision): Promise<Timed> | undefined {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
@@ -179,11 +133,13 @@ export class RunningSet {
     return undefined;
   }
 
-  /** @returns the time, if nothing but its coming has ended the wait */
+  /** @returns the time, if it is known: nothing but its coming has ended the wait, or a command, which asks for it */
   async #wait({ wakeAt, ended }: SetDecision): Promise<Timed | undefined> {
     const timer = this.#wakeAt(Math.min(wakeAt, this.#now + LONGEST_WAIT_MS));
-    await condition(() => timer.fired || this.#changed || this.#inbox.length > 0 || this.#mayContinueAsNew() || (ended && this.#underWay === 0));
-    return timer.fired && this.#inbox.length === 0 ? { at: timer.at } : undefined;
+    await condition(() => timer.fired || this.#commands.hasNext || this.#inbox.length > 0 || this.#mayContinueAsNew() || (ended && this.#commands.areAnswered));
+    if (this.#inbox.length > 0) return undefined;
+    if (timer.fired) return { at: timer.at };
+    return this.#commands.hasNext ? { at: this.#now } : undefined;
   }
 
   /** One timer, which stays as long as it is early enough: most news moves nothing, and must not cost a timer each. */
@@ -203,10 +159,10 @@ export class RunningSet {
   }
 
   #mayContinueAsNew(): boolean {
-    const long = this.#updates > 0 || this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
+    const long = this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
     // Only the run that was asked to cancel can end Cancelled: it goes on as long as it may.
     const isTime = workflowInfo().continueAsNewSuggested || (long && this.state.facts.cancelled !== true);
-    return isTime && this.#underWay === 0;
+    return isTime && this.#commands.areAnswered;
   }
 
   /**
@@ -215,7 +171,7 @@ export class RunningSet {
    */
   async #continueAsNew(input: RunnerSetInput): Promise<never> {
     const memo = workflowInfo().memo ?? {};
-    return await makeContinueAsNewFunc<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>({ memo })(input, this.state.carry());
+    return await makeContinueAsNewFunc<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>({ memo })(input, { ...this.state.carry(), commandsDone: this.#commands.carry() });
   }
 
   async #evaluateSchedule(): Promise<Timed> {
@@ -226,8 +182,8 @@ export class RunningSet {
 
   async #list(): Promise<Timed> {
     const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
-    const missing = this.state.missing(runners, at);
-    const found = missing.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${missing.length} runners gone?`).findGone({ workflowIds: missing });
+    const doubtful = this.state.doubtful(runners, at);
+    const found = doubtful.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${doubtful.length} runners gone?`).findGone({ workflowIds: doubtful });
     this.#inbox.push((state, now) => state.listed(runners, found.gone, now));
     return { at: found.at };
   }

@@ -215,7 +215,12 @@ export class SetState {
     return this.runners.missing(listed, Math.max(at, this.facts.at));
   }
 
-  /** @param gone - those of the runners that were missing in the list */
+  /** Those of whom a list proves nothing: the missing, and those that the set does not know. One that is behind has some that have ended. */
+  doubtful(listed: readonly ListedRunner[], at: number): string[] {
+    return [...this.missing(listed, at), ...this.runners.strangers(listed)];
+  }
+
+  /** @param gone - those of the {@link doubtful} that do not run, by Temporal's own record */
   listed(listed: readonly ListedRunner[], gone: readonly string[], now: number): void {
     const { health, spec } = this.facts;
     const starting = this.runners.all().filter(({ state, generation }) => state === 'starting' && generation === spec.generation);

@@ -3,7 +3,7 @@ import { defined } from '../../core/defined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import { markdownText } from '../../core/domain/shownText.ts';
-import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
+import type { RunnerSetStatus, SetAnswer, SetRunnerStatus } from '../../core/contract/index.ts';
 import { isSpent, nextDay, runnerHours } from './limits.ts';
 import { planNow, type PlanNow } from './plan.ts';
 import { leastAndMost } from '../../core/domain/scale.ts';
@@ -41,6 +41,13 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
     scope: spec.scope?.name ?? '',
     holds: [...state.holds],
   };
+}
+
+/** The answer to a command. */
+export function setAnswer(state: SetState, now: number): SetAnswer {
+  const { runners, ...status } = setStatus(state, now);
+  const count = (wanted: SetRunnerStatus['state']): number => runners.filter((runner) => runner.state === wanted).length;
+  return { ...status, runners: { starting: count('starting'), idle: count('idle'), busy: count('busy'), draining: count('draining') } };
 }
 
 function runnerStatus(runner: ReturnType<SetState['runners']['all']>[number], held: boolean): SetRunnerStatus {

@@ -54,7 +54,7 @@ describe('the running sets', () => {
 
   test('are looked at again before it is said that none covers a job, and when the chosen one has ended', async () => {
     await sets.choose(job('linux'), false);
-    now += 251;
+    now += 2_001;
     listed['set-gpu'] = { ...linux, labels: ['gpu'] };
     expect(await sets.choose(job('gpu'), false)).toEqual({ chosen: 'set-gpu', running: new Set(['set-linux', 'set-gpu']) });
     expect(looks).toBe(2);

@@ -6,7 +6,7 @@ import { SEARCH_ATTRIBUTE_NAMES, servesNamespace } from '../temporalNamespace.ts
 
 /**
  * Limits of Temporal's servers that a few thousand workflows on one machine run into. They protect a shared server from its clients;
- * here the only client is the test. (temporalio/temporal, common/dynamicconfig/constants.go.)
+ * here the only client is the test. (temporalio/temporal, common/dynamicconfig/constants.go.) Not that of lists, which users have, too.
  */
 export const DYNAMIC_CONFIG: Readonly<Record<string, boolean | number>> = {
   'matching.enableFairness': true,
@@ -16,7 +16,6 @@ export const DYNAMIC_CONFIG: Readonly<Record<string, boolean | number>> = {
   'system.enableActivityEagerExecution': true,
   'frontend.rps': 100_000,
   'frontend.namespaceRPS': 100_000,
-  'frontend.namespaceRPS.visibility': 10_000,
   // Long polls, queries and updates in flight per API; 1,200 by default.
   'frontend.namespaceCount': 20_000,
   'frontend.persistenceMaxQPS': 100_000,
