@@ -9,9 +9,21 @@ import { answerSoon, type LookOut } from './heldBackAnswers.ts';
 import { keepLog } from './keepLog.ts';
 import { onCluster } from './onCluster.ts';
 import type { ActivityPorts } from './ports.ts';
+import type { TellSet } from './sets/runnerNews.ts';
 
 /** Deletes what the input names. What does not exist (any more) is as good as deleted; of a pod that is to be left alone, nothing is. */
-export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<PodDeletion | PodView> {
+export async function tearDown(ports: ActivityPorts, tell: TellSet, { tells, ...input }: TearDownInput): Promise<PodDeletion | PodView> {
+  if (tells === undefined) return await deleteAll(ports, input);
+  if (!tells.early) {
+    const state = await deleteAll(ports, input);
+    if (state === 'gone') await tell(tells);
+    return state;
+  }
+  const [state] = await Promise.all([deleteAll(ports, input), tell(tells)]);
+  return state;
+}
+
+async function deleteAll(ports: ActivityPorts, input: TearDownInput): Promise<PodDeletion | PodView> {
   const { compute, heldBackAnswers } = ports;
   const { identity, namespace } = input;
   const { state, lookOut } = await onCluster(`deleting what ran of ${compute.podName(identity)}`, async () => {

@@ -1,6 +1,6 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
 import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, CancelledFailure, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
-import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, type TearDownInput } from '../core/calls/index.ts';
+import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, type SetWord, type TearDownInput } from '../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 import { fairnessKey } from '../core/domain/fairnessKey.ts';
@@ -41,6 +41,14 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
  */
 export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | PodView> {
   return await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } }).tearDown(input);
+}
+
+/**
+ * Tells a set of its runner: in the worker that has the workflow, as a part of its task, which does not end before Temporal has the news. So
+ * it costs one event and no task of its own, and is told again by the next worker if this one dies with it.
+ */
+export async function tellSet(word: SetWord): Promise<void> {
+  await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { initialInterval: '200ms', maximumInterval: '10s' } }).tellSet(word);
 }
 
 /** Calls that need only the cluster. */

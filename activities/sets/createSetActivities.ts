@@ -7,10 +7,11 @@ import { findGone } from './findGone.ts';
 import { listRunners } from './listRunners.ts';
 import { lookForQueuedJobs } from './lookForQueuedJobs.ts';
 import { scheduleNow } from './schedules.ts';
+import type { RunnerNewsBatches } from './runnerNews.ts';
 import { startRunners } from './startRunners.ts';
 
 /** Those about runners go to Temporal with the client of the Worker that runs them. */
-export function createSetActivities(ports: ActivityPorts): SetActivities {
+export function createSetActivities(ports: ActivityPorts, news: RunnerNewsBatches): SetActivities {
   return {
     admitSet: async (input) => admitSet(ports, input),
     clock: async () => ({ at: Date.now() }),
@@ -22,6 +23,7 @@ export function createSetActivities(ports: ActivityPorts): SetActivities {
     drainRunners,
     listRunners,
     findGone,
+    tellSet: async (input) => await news.tell(input),
     lookForQueuedJobs: (input) => lookForQueuedJobs(ports, input),
   };
 }

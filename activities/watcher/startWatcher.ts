@@ -23,7 +23,7 @@ export interface WatcherOptions {
   readonly concurrency?: number;
   /** When to offer an answer again for which nobody waited, in ms after one another. @default 5 s, 30 s */
   readonly againMs?: readonly number[];
-  /** How long another watcher that is quicker has for its offer, in ms; see {@link Completions}. @default 1000 */
+  /** How long another watcher that is quicker has for its offer, in ms; see {@link Completions}. @default 5000 */
   readonly othersFirstMs?: number;
   /** Told of every completion, for metrics. */
   readonly onCompletion?: (completed: boolean) => void;
@@ -42,10 +42,10 @@ const ANNOUNCE_ONLINE_MS = 15 * 60_000;
 
 /** Starts the one watcher of this process. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
-  const { compute, completer, logger, heldBackAnswers, concurrency = 64, againMs = [5_000, 30_000], othersFirstMs = 1_000 } = options;
+  const { compute, completer, logger, heldBackAnswers, concurrency = 64, againMs = [5_000, 30_000], othersFirstMs = 5_000 } = options;
   const queue = new TaskQueue(concurrency, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
   const timers = new DueTimers();
-  const states = new StateAnnouncements(queue, completer);
+  const states = new StateAnnouncements(queue, completer, heldBackAnswers?.longestMs);
   const completions = new Completions(queue, {
     completer,
     againMs,

@@ -4,6 +4,7 @@ import type { VolumeClaim } from '../contract/index.ts';
 import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../domain/pod.ts';
 import type { Place } from '../domain/place.ts';
 import type { PodCondition } from '../domain/podConditions.ts';
+import type { SetWord } from './runnerSet.ts';
 import type { DeregistrationSpec } from '../input/deregistration.ts';
 import type { RunnerSpec } from '../input/runner.ts';
 
@@ -84,6 +85,8 @@ export interface PodInput {
 
 export interface AwaitPodInput extends PodInput {
   readonly until: PodCondition;
+  /** Told as the wait begins. */
+  readonly tells?: SetWord;
 }
 
 export interface LookUpInput {
@@ -144,6 +147,8 @@ export interface TearDownInput {
     /** Left alone if its container has started by the time the deletion is carried out. */
     readonly unlessStarted?: boolean;
   };
+  /** Told when the pod is gone, or with `early` at once. Of a local activity only, which does not end before. */
+  readonly tells?: SetWord & { readonly early: boolean };
   /** The Secret with the registration. */
   readonly secret?: boolean;
   /** Of these claims, those that are the life's own. */

@@ -1,5 +1,5 @@
 /** What the workflow `runnerSet` may ask of the world. */
-import type { RunnerPhase, RunnerSetInput } from '../contract/index.ts';
+import type { RunnerPhase, RunnerSetInput, RunnerWord } from '../contract/index.ts';
 import type { CiJobs, Scope } from '../domain/ciServer.ts';
 import type { SetScheduleSpec, SetSpec } from '../input/runnerSet.ts';
 
@@ -18,8 +18,16 @@ export interface SetActivities {
   listRunners(input: { set: string }): Promise<Timed & { runners: ListedRunner[] }>;
   /** Which of these runners have ended, or were never there. */
   findGone(input: { workflowIds: readonly string[] }): Promise<Timed & { gone: string[] }>;
+  /** Tells a set of its runner, together with what others tell it just then. Done when Temporal has it; a set that is gone is tolerated. A local activity. */
+  tellSet(input: SetWord): Promise<void>;
   /** The jobs that this set has to serve, by the CI server's own list. `null`: it has none. */
   lookForQueuedJobs(input: LookForJobsInput): Promise<CiJobs | null>;
+}
+
+/** What a runner tells its set. */
+export interface SetWord {
+  readonly set: string;
+  readonly word: RunnerWord;
 }
 
 /** A set goes by the time that its activities tell: see workflows/runnerSet/reconcile.ts. */
@@ -44,6 +52,8 @@ export interface StartRunnersInput {
   readonly template: RunnerSetInput['template'];
   /** They tell the set when their jobs start. */
   readonly tellsBusy: boolean;
+  /** They tell of their end before their pod is gone. */
+  readonly tellsEndEarly: boolean;
   readonly runners: readonly { readonly workflowId: string; readonly slot?: number }[];
 }
 

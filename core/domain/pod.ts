@@ -33,6 +33,8 @@ export interface PodRequest {
   readonly storage?: StorageRequest;
   /** It runs what an outsider has written: whatever the policy allows, nothing of others' is for it. */
   readonly untrusted?: true;
+  /** Its set waits for the word that it is busy: it is told at once. */
+  readonly tellsBusy?: true;
   /** How long a job of this runner may take at most, in ms: noted on the pod, for when nobody is left who knows. */
   readonly jobTimeoutCapMs?: number;
 }
@@ -133,6 +135,8 @@ export interface PodView extends PodRef {
   readonly readinessChangedAt?: string;
   /** Only for a pod whose probes tell: it takes another job after one. */
   readonly reusable?: true;
+  /** As of the request. */
+  readonly tellsBusy?: true;
   /** It is not known yet whether it is busy: it is from then on if nothing else is told (ISO 8601). */
   readonly busyFrom?: string;
 }

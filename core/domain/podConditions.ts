@@ -36,6 +36,14 @@ export function isBusy({ busy, busyFrom }: PodView, nowMs: number): boolean | un
   return busy ?? (busyFrom !== undefined && Date.parse(busyFrom) <= nowMs ? true : undefined);
 }
 
+/** Its announcements come no later, by their pace. */
+const LONGEST_UNTOLD_MS = 60_000;
+
+/** For how long a pod has been what it says it is, in ms. Whoever may send a signal can say anything. */
+export function untoldMs(forMs: unknown): number {
+  return typeof forMs === 'number' && forMs > 0 ? Math.min(forMs, LONGEST_UNTOLD_MS) : 0;
+}
+
 /**
  * A runner for one job that did it, and ended by itself: once its end is known to its workflow, no decision needs its pod any more, nor its
  * log (docs/lifecycle.md, rule 2). What was told to go, or is being taken away, is for its workflow to judge.

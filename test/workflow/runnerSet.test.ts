@@ -5,7 +5,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
-import { runnerOnlineSignal, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
+import { runnerNewsSignal, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
 
 await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -94,7 +94,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     // News of a runner that the set does not have: nothing follows from it, but a run cannot be closed while it comes in. So many around each
     // update, and not without end: a server that is slower than the sender would have no moment in which to close a run.
     const news = async (): Promise<void> => {
-      for (let i = 0; i < 10; i++) await set.handle.signal(runnerOnlineSignal, { workflowId: 'runner-of-nobody', runnerName: 'nobody' });
+      for (let i = 0; i < 10; i++) await set.handle.signal(runnerNewsSignal, { news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at: Date.now() }] });
     };
     for (let i = 0; i < 10; i++) {
       await Promise.all([set.handle.executeUpdate('hold', { args: [{ runner, release: i % 2 === 1 }] }), news(), news()]);
@@ -102,6 +102,21 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     expect(await set.settles({ idle: 1 })).toMatchObject({ holds: [] });
     await endsClean(set);
   }, 180_000);
+
+  test('news from another time, or that is none, ends no wait of the set', async () => {
+    const set = await start({ replicas: 2, scaleDownDelay: '1h' });
+    await set.comesTo({ idle: 2 });
+    await set.handle.executeUpdate('scale', { args: [{ replicas: 1 }] });
+    const inTenYears = Date.now() + 3_650 * 24 * 3_600_000;
+    for (const at of [inTenYears, 0, -inTenYears]) await set.handle.signal(runnerNewsSignal, { news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at }] });
+    await set.handle.signal(runnerNewsSignal.name, 'what is this');
+    await set.handle.signal(runnerNewsSignal.name);
+    // By the time that it has read its runners anew it has taken all of that in.
+    const { waitsFor = '' } = await set.reaches('a runner that is kept', ({ runners, desired, waitsFor: why }) => desired === 1 && runners.length === 2 && why?.includes('scale-down of 1 runners') === true);
+    expect(Date.parse(/not until (\S+Z)/.exec(waitsFor)?.[1] ?? '')).toBeLessThan(Date.now() + 2 * 3_600_000);
+    expect((await set.settles({ idle: 2 })).runners).toHaveLength(2);
+    await endsClean(set);
+  });
 
   test('a hold that is released, and a pause that is ended, while another declaration is being checked', async () => {
     const set = await start({ replicas: 1 });

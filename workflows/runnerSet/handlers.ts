@@ -4,7 +4,8 @@ import { ActivityFailure, ApplicationFailure, setHandler } from '@temporalio/wor
 import { readReason } from '../../core/domain/cancellation.ts';
 import type { RunningSet } from './reconcile.ts';
 import { workerCalls } from '../calls.ts';
-import { applyUpdate, demandSignal, drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, runnerBusySignal, runnerEndedSignal, runnerOnlineSignal, scaleUpdate, setDeclarationQuery, setStatusQuery, setTemplateUpdate, type RunnerSetInput, type RunnerSetStatus, type SetScale } from '../../core/contract/index.ts';
+import { readRunnerNews, takeRunnerNews } from './runnerNews.ts';
+import { applyUpdate, demandSignal, drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, runnerNewsSignal, scaleUpdate, setDeclarationQuery, setStatusQuery, setTemplateUpdate, type RunnerSetInput, type RunnerSetStatus, type SetScale } from '../../core/contract/index.ts';
 
 /** Sets all handlers. */
 export function listen(set: RunningSet): void {
@@ -18,10 +19,11 @@ export function listen(set: RunningSet): void {
       return set.change((state, now) => state.declare(spec, declaration, schedule, at, now), at);
     }));
 
-  setHandler(demandSignal, ({ events }) => set.receive((state, now) => state.jobEvents(events, now), events.length), { description: 'Events of jobs that this set serves' });
-  setHandler(runnerOnlineSignal, (news) => set.receive((state, now) => state.online(news, now)), { description: 'A runner of this set is online' });
-  setHandler(runnerBusySignal, (news) => set.receive((state, now) => state.busy(news, now)), { description: 'The job of a runner of this set has started' });
-  setHandler(runnerEndedSignal, (news) => set.receive((state, now) => state.ended(news, now)), { description: 'A runner of this set has ended' });
+  setHandler(demandSignal, ({ events, at }) => set.receive((state, now) => state.jobEvents(events, now), { size: events.length, ...defined({ at }) }), { description: 'Events of jobs that this set serves' });
+  setHandler(runnerNewsSignal, (body) => {
+    const news = readRunnerNews(body);
+    set.receive((state, now) => takeRunnerNews(state, news, now), { size: news.length, ...defined({ at: news.at(-1)?.at }) });
+  }, { description: 'Runners of this set are online, have begun their job, or have ended' });
   setHandler(setStatusQuery, () => set.status(), { description: 'Wanted and present runners, jobs, and what it waits for' });
   setHandler(setDeclarationQuery, () => set.state.declarationNow(), { description: 'What the set was last told to be' });
   setHandler(scaleUpdate, async (scale) => await declare((now) => scaled(now, scale)), {

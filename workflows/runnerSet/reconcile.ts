@@ -2,7 +2,7 @@ import { defined } from '../../core/defined.ts';
 import { ApplicationFailure, CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { QUEUE_CHECK_UNSUPPORTED, decideSet, needsBusyNews, type SetDecision } from './plan.ts';
+import { QUEUE_CHECK_UNSUPPORTED, decideSet, mayTellEndEarly, needsBusyNews, type SetDecision } from './plan.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carried.ts';
 import type { SetState } from './state.ts';
@@ -26,6 +26,18 @@ const LONGEST_WAIT_MS = 24 * 3_600_000;
 /** What a piece of news, or a word of an operator's, does to the set. */
 type News = (state: SetState, now: number) => void;
 
+interface Received {
+  /** Job events, or news of runners, in it. @default 0 */
+  readonly size?: number;
+  /** When it was told, by the clock of who told it (ms since the epoch). */
+  readonly at?: number;
+}
+
+/** @property hearsay - only somebody's news tells that it is so late */
+interface Moment extends Timed {
+  readonly hearsay?: true;
+}
+
 interface Alarm {
   readonly at: number;
   readonly scope: CancellationScope;
@@ -43,8 +55,10 @@ export class RunningSet {
   readonly name: string;
   #state: SetState | undefined;
   /** What has come in and is not in the state yet. */
-  readonly #inbox: News[] = [];
+  readonly #inbox: { readonly news: News; readonly at?: number }[] = [];
   #now = 0;
+  /** The latest time that an activity or a timer has told; nobody's news. */
+  #known = 0;
   /** Something was changed by hand. */
   #changed = false;
   #checkingQueue = false;
@@ -88,11 +102,11 @@ export class RunningSet {
     return this.#state;
   }
 
-  /** News whose time matters: taken in when the loop has asked for it, once for all that comes meanwhile. */
-  receive(news: News, jobEvents = 0): void {
-    this.#inbox.push(news);
+  /** News whose time matters: taken in with that which it tells, or which the loop has asked for. */
+  receive(news: News, { size = 0, at }: Received = {}): void {
+    this.#inbox.push({ news, ...defined({ at }) });
     this.#events++;
-    this.#jobEvents += jobEvents;
+    this.#jobEvents += size;
   }
 
   /** A change by hand, at once. @param at - the time, if that matters (ms since the epoch) */
@@ -133,13 +147,14 @@ export class RunningSet {
     }
   }
 
-  #tick({ at }: Timed): void {
+  #tick({ at, hearsay }: Moment): void {
     this.#now = Math.max(this.#now, at);
+    if (hearsay !== true) this.#known = Math.max(this.#known, at);
     this.#events += EVENTS_PER_TURN;
   }
 
   /** What an activity answers comes with a later workflow task than the one that started it. */
-  async #inAnotherTask(started: Promise<Timed>): Promise<Timed> {
+  async #inAnotherTask(started: Promise<Timed>): Promise<Moment> {
     const updates = this.#updates;
     const timed = await started;
     this.#answered = updates;
@@ -148,7 +163,7 @@ export class RunningSet {
 
   #takeIn(): void {
     this.#changed = false;
-    for (const news of this.#inbox.splice(0)) news(this.state, this.#now);
+    for (const { news } of this.#inbox.splice(0)) news(this.state, this.#now);
     this.state.settle(this.#now);
     this.#show();
   }
@@ -171,11 +186,22 @@ export class RunningSet {
     return undefined;
   }
 
-  /** @returns the time, if nothing but its coming has ended the wait */
-  async #wait({ wakeAt, ended }: SetDecision): Promise<Timed | undefined> {
+  /** @returns the time, if its coming has ended the wait, or news that tells it */
+  async #wait({ wakeAt, ended }: SetDecision): Promise<Moment | undefined> {
     const timer = this.#wakeAt(Math.min(wakeAt, this.#now + LONGEST_WAIT_MS));
     await condition(() => timer.fired || this.#changed || this.#inbox.length > 0 || this.#mayContinueAsNew() || (ended && this.#underWay === 0));
-    return timer.fired && this.#inbox.length === 0 ? { at: timer.at } : undefined;
+    if (timer.fired) this.#known = Math.max(this.#known, timer.at);
+    if (this.#inbox.length > 0) return this.#changed ? undefined : this.#toldTime();
+    return timer.fired ? { at: timer.at } : undefined;
+  }
+
+  /**
+   * The time that the inbox tells, if it tells one that can be: an alarm goes off at least with each list of the runners, so none is much later than the last. Signals may come from
+   * anybody, and a set that believed any time would believe every deadline over, for good.
+   */
+  #toldTime(): Moment | undefined {
+    const at = this.#inbox.reduce((latest, news) => Math.max(latest, news.at ?? Number.POSITIVE_INFINITY), 0);
+    return at <= this.#known + this.state.facts.spec.relistMs ? { at, hearsay: true } : undefined;
   }
 
   /** One timer, which stays as long as it is early enough: most news moves nothing, and must not cost a timer each. */
@@ -212,7 +238,7 @@ export class RunningSet {
 
   async #evaluateSchedule(): Promise<Timed> {
     const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({ schedules: this.state.facts.spec.schedules });
-    this.#inbox.push((state, now) => state.reschedule(schedule, at, now));
+    this.#inbox.push({ news: (state, now) => state.reschedule(schedule, at, now) });
     return { at };
   }
 
@@ -220,7 +246,7 @@ export class RunningSet {
     const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
     const missing = this.state.missing(runners, at);
     const found = missing.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${missing.length} runners gone?`).findGone({ workflowIds: missing });
-    this.#inbox.push((state, now) => state.listed(runners, found.gone, now));
+    this.#inbox.push({ news: (state, now) => state.listed(runners, found.gone, now) });
     return { at: found.at };
   }
 
@@ -249,15 +275,15 @@ export class RunningSet {
     });
     // Before they are started: an end that is told at once must find them.
     this.state.starting(runners, this.#now);
-    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), runners });
-    if (refused.length > 0) this.#inbox.push((state, now) => state.notStarted(refused, why, now));
+    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), tellsEndEarly: mayTellEndEarly(this.state), runners });
+    if (refused.length > 0) this.#inbox.push({ news: (state, now) => state.notStarted(refused, why, now) });
     return { at };
   }
 
   async #drain(drain: SetDecision['drain']): Promise<Timed> {
     const runners = [...drain];
     const { at, gone } = await temporalCalls(`drain ${runners.length} runners`).drainRunners({ runners });
-    this.#inbox.push((state, now) => state.draining(runners.map(({ workflowId }) => workflowId), gone, now));
+    this.#inbox.push({ news: (state, now) => state.draining(runners.map(({ workflowId }) => workflowId), gone, now) });
     return { at };
   }
 }

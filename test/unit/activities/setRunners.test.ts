@@ -25,7 +25,7 @@ describe('starting the runners of a set', () => {
       },
     };
     const runners = [{ workflowId: 'runner-linux-a', slot: 0 }, { workflowId: 'runner-linux-b' }, { workflowId: 'runner-linux-c' }];
-    return await withClient(workflow, async () => await startRunners({ set: 'linux', generation: 'g1', ephemeral: true, tellsBusy, template: { organization: 'acme' }, runners }));
+    return await withClient(workflow, async () => await startRunners({ set: 'linux', generation: 'g1', ephemeral: true, tellsBusy, tellsEndEarly: false, template: { organization: 'acme' }, runners }));
   };
 
   test('each has its id, the queue of the set, its template and a memo', async () => {
