@@ -37,13 +37,42 @@ export class CpuAccount {
   }
 
   async close(): Promise<Record<string, number>> {
-    const seconds = (performance.now() - this.#openedAt) / 1_000;
+    return coresOf(await this.spent());
+  }
+
+  /** CPU seconds so far. */
+  async spent(): Promise<CpuSpent> {
+    const wallSeconds = (performance.now() - this.#openedAt) / 1_000;
     const all = (await cpuSecondsOfAll()) - this.#allBefore;
     const after = await used(this.#pids);
     const own = [...after].map(([name, value]): [string, number] => [name, value - (this.#before.get(name) ?? 0)]);
     const others = all - own.reduce((sum, [, value]) => sum + value, 0);
-    return Object.fromEntries([...own, ['othersOnThisMachine', others] as const].map(([name, value]) => [name, Math.round((value / seconds) * 100) / 100]));
+    return { wallSeconds, cpuSeconds: Object.fromEntries([...own, ['othersOnThisMachine', others]]) };
   }
+}
+
+export interface CpuSpent {
+  readonly wallSeconds: number;
+  readonly cpuSeconds: Readonly<Record<string, number>>;
+}
+
+export function coresOf({ wallSeconds, cpuSeconds }: CpuSpent): Record<string, number> {
+  return Object.fromEntries(Object.entries(cpuSeconds).map(([name, value]) => [name, Math.round((value / wallSeconds) * 100) / 100]));
+}
+
+/** What runs the runners' lives, and what runs their pods. KWOK and its agent play nodes and runners, and are neither. */
+const HOLDFAST = /^(worker\d*|temporal)$/;
+const KUBERNETES: ReadonlySet<string> = new Set(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']);
+
+/**
+ * What each of so many jobs took of the processors, beyond what all of it takes while nothing happens.
+ * @returns `ms` of worker and Temporal, and how many `times` those of the cluster's control plane that is
+ */
+export function cpuOfJobs(spent: CpuSpent, idle: CpuSpent, jobs: number): { ms: number; times: number } {
+  const beyondIdle = (is: (name: string) => boolean): number =>
+    Object.entries(spent.cpuSeconds).reduce((sum, [name, value]) => (is(name) ? sum + value - ((idle.cpuSeconds[name] ?? 0) / idle.wallSeconds) * spent.wallSeconds : sum), 0);
+  const holdfast = beyondIdle((name) => HOLDFAST.test(name));
+  return { ms: Math.round((holdfast / jobs) * 1_000), times: Math.round((holdfast / beyondIdle((name) => KUBERNETES.has(name))) * 100) / 100 };
 }
 
 async function used(pids: ReadonlyMap<string, number>): Promise<Map<string, number>> {

@@ -11,6 +11,7 @@ const RESULTS = fileURLToPath(new URL('./results', import.meta.url));
 
 interface Flags {
   readonly runners?: number;
+  readonly workers: number;
   readonly runs?: number;
   readonly kubelet?: true;
   readonly json?: true;
@@ -39,7 +40,7 @@ async function run(name: string, flags: Flags): Promise<void> {
   if (!benchmark) throw new Error(`there is no benchmark "${name}"`); // commander has checked it
   const machine = describeMachine();
   const progress = progressSince(performance.now());
-  const options = { stateDir: flags.stateDir, keep: flags.keep === true, cold: flags.cold === true, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) };
+  const options = { stateDir: flags.stateDir, keep: flags.keep === true, cold: flags.cold === true, workers: flags.workers, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) };
   const measured = await measure(benchmark, flags, options);
   show(benchmark, measured, flags);
   if (flags.save) progress(`saved: ${await saveResult(RESULTS, name, machine, measured, flags.note)}`);
@@ -68,6 +69,7 @@ const program = new Command('bench')
   .description('Measures Holdfast on the real components: Temporal, etcd, the Kubernetes API server and KWOK nodes, all on this machine.')
   .addArgument(new Argument('<name>', 'what to measure').choices(BENCHMARKS.map(({ name }) => name)))
   .addOption(new Option('--runners <n>', 'how many runners (default: see below)').argParser(positive))
+  .addOption(new Option('--workers <n>', 'scaleup, churn, steady: workers on the one task queue').default(1).argParser(positive))
   .addOption(new Option('--runs <n>', 'supervisor: how often each variant; job: how many steps; webhook: seconds of deliveries (default: see below)').argParser(positive))
   .addOption(new Option('--kubelet', 'supervisor: also on pods of a real kubelet (Linux, root)'))
   .addOption(new Option('--json', 'print the figures as one JSON object on stdout; the table goes to stderr'))
@@ -75,7 +77,7 @@ const program = new Command('bench')
   .addOption(new Option('--save', 'also write the result, with date and machine, into bench/results'))
   .addOption(new Option('--note <text>', 'a remark to save with it'))
   .addOption(new Option('--cpu-profile <folder>', 'write V8 CPU profiles of the worker into this folder'))
-  .addOption(new Option('--cold', 'scaleup, finish, churn: measure a worker that has just started, not one that has carried 100 lives'))
+  .addOption(new Option('--cold', 'scaleup, finish, churn, steady: measure a worker that has just started, not one that has carried 100 lives'))
   .addOption(new Option('--keep', 'leave the components up, with everything in them'))
   .addOption(new Option('--state-dir <folder>', "the components' data and logs").default('.holdfast/bench').env('HOLDFAST_BENCH_DIR'))
   .addHelpText(
