@@ -14,12 +14,11 @@ import type { TellSet } from './sets/runnerNews.ts';
 /** Deletes what the input names. What does not exist (any more) is as good as deleted; of a pod that is to be left alone, nothing is. */
 export async function tearDown(ports: ActivityPorts, tell: TellSet, { tells, ...input }: TearDownInput): Promise<PodDeletion | PodView> {
   if (tells === undefined) return await deleteAll(ports, input);
-  if (!tells.early) {
-    const state = await deleteAll(ports, input);
-    if (state === 'gone') await tell(tells);
-    return state;
-  }
-  const [state] = await Promise.all([deleteAll(ports, input), tell(tells)]);
+  const telling = tells.early ? tell(tells) : undefined;
+  // Thrown below, where it is awaited: what is to go goes all the same.
+  telling?.catch(() => undefined);
+  const state = await deleteAll(ports, input);
+  await (telling ?? (state === 'gone' ? tell(tells) : undefined));
   return state;
 }
 
