@@ -4,7 +4,7 @@ import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, 
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 import { fairnessKey } from '../core/domain/fairnessKey.ts';
-import type { PodView } from '../core/domain/pod.ts';
+import type { SeenPod } from '../core/domain/pod.ts';
 
 /**
  * The pace of whatever is tried until it succeeds, after a try that its worker did not live to end: another has it soon, however many died. What a
@@ -39,7 +39,7 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
  * A tear-down that is soon done: in the worker that has the workflow, as a part of its task. It is tried once; what it did not do is for
  * {@link clusterCalls}.
  */
-export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | PodView> {
+export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | SeenPod> {
   return await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } }).tearDown(input);
 }
 

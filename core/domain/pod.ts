@@ -94,8 +94,12 @@ export interface PodRef {
 }
 
 /** The fields of a pod that decisions need, at one moment. */
-export interface PodView extends PodRef {
+export interface PodView extends SeenPod {
   readonly workflowId: string;
+}
+
+/** As its own life sees it. */
+export interface SeenPod extends PodRef {
   /** A node was chosen. */
   readonly scheduled: boolean;
   readonly node?: string;

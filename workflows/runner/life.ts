@@ -7,7 +7,7 @@ import { upgradeCancellation, type Cancellation } from '../../core/domain/cancel
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { untoldMs } from '../../core/domain/podConditions.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import type { SeenPod } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
 import type { Called } from '../calls.ts';
 import { observePhase } from '../metrics.ts';
@@ -50,7 +50,7 @@ export class RunnerLife {
   /** Why the cluster refused that last, for as long as it does. */
   deletionRefused: string | undefined;
   /** Waits for a condition of a pod that have no answer yet, by activity id. */
-  readonly podWaits = new Map<string, Promise<Called<PodView>>>();
+  readonly podWaits = new Map<string, Promise<Called<SeenPod>>>();
   unregisterAttempts = 0;
   replaced: RunnerResult['replaced'] = [];
   neverStartedInARow = 0;

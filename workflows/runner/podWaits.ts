@@ -1,6 +1,6 @@
 /** What a life waits for, and hears, of its runner's pod. */
 import { condition, sleep } from '@temporalio/workflow';
-import type { PodRef, PodView } from '../../core/domain/pod.ts';
+import type { PodRef, SeenPod } from '../../core/domain/pod.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import { defined } from '../../core/defined.ts';
 import type { SetWord } from '../../core/calls/index.ts';
@@ -30,7 +30,7 @@ export async function awaitPod(life: RunnerLife, until: PodCondition, withinMs: 
   else await lookAtPod(life, 'look at the pod');
 }
 
-function pendingWait(life: RunnerLife, pod: PodView, until: PodCondition, withinMs: number): Promise<Called<PodView>> {
+function pendingWait(life: RunnerLife, pod: SeenPod, until: PodCondition, withinMs: number): Promise<Called<SeenPod>> {
   const id = waitActivityId(until, pod.name);
   const pending = life.podWaits.get(id);
   if (pending !== undefined) return pending;
@@ -46,7 +46,7 @@ export function awaitEnd(life: RunnerLife): void {
 }
 
 /** A wait that failed (by hand, say), or was answered with another pod, is no end: it is scheduled again, and looks live as it begins. */
-async function followToItsEnd(life: RunnerLife, runner: RunnerState, pod: PodView, tells: SetWord | undefined): Promise<void> {
+async function followToItsEnd(life: RunnerLife, runner: RunnerState, pod: SeenPod, tells: SetWord | undefined): Promise<void> {
   for (let againMs = FIRST_AGAIN_MS; ; againMs = Math.min(2 * againMs, LONGEST_AGAIN_MS)) {
     const called = await settle(podWait(life, pod, 'ended', { summary: 'runner to end' }, tells));
     if (called.kind === 'done' && see(life, called.value)) runner.ended = called.value;
@@ -55,18 +55,18 @@ async function followToItsEnd(life: RunnerLife, runner: RunnerState, pod: PodVie
   }
 }
 
-async function podWait({ workflowId, spec }: RunnerLife, pod: PodView, until: PodCondition, options: Parameters<typeof podWaitCalls>[2], tells?: SetWord): Promise<PodView> {
-  return await podWaitCalls(waitActivityId(until, pod.name), spec.intervals.resyncMs, options).awaitPod({ place: spec.place, workflowId, pod: podRef(pod), until, ...defined({ tells }) });
+async function podWait({ spec }: RunnerLife, pod: SeenPod, until: PodCondition, options: Parameters<typeof podWaitCalls>[2], tells?: SetWord): Promise<SeenPod> {
+  return await podWaitCalls(waitActivityId(until, pod.name), spec.intervals.resyncMs, options).awaitPod({ place: spec.place, pod: podRef(pod), until, ...defined({ tells }) });
 }
 
 /** Looks at the pod live. @param summary - why, for the operator */
 export async function lookAtPod(life: RunnerLife, summary: string): Promise<void> {
-  const { runner, workflowId, spec } = life;
-  if (runner.pod !== undefined) see(life, await clusterCalls({ summary }).observePod({ place: spec.place, workflowId, pod: podRef(runner.pod) }));
+  const { runner, spec } = life;
+  if (runner.pod !== undefined) see(life, await clusterCalls({ summary }).observePod({ place: spec.place, pod: podRef(runner.pod) }));
 }
 
 /** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */
-export function see(life: RunnerLife, pod: PodView): boolean {
+export function see(life: RunnerLife, pod: SeenPod): boolean {
   const { runner } = life;
   const last = runner.pod;
   if (last === undefined || pod.uid !== last.uid) return false;
@@ -83,6 +83,6 @@ export function see(life: RunnerLife, pod: PodView): boolean {
 }
 
 /** What names exactly this pod. */
-export function podRef({ name, uid, namespace }: PodView): PodRef {
+export function podRef({ name, uid, namespace }: SeenPod): PodRef {
   return { name, uid, ...defined({ namespace }) };
 }

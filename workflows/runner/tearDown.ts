@@ -2,7 +2,7 @@
 import type { Placed, PodDeletion, SetWord, TearDownInput } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
 import { STOP_REASON } from '../../core/domain/cancellation.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import type { SeenPod } from '../../core/domain/pod.ts';
 import { TERMINATION_OVERDUE_MS, isSpent } from '../../core/domain/podConditions.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 import { callUnless, clusterCalls, localTearDown, settle } from '../calls.ts';
@@ -76,7 +76,7 @@ export async function stopPod(life: RunnerLife, { mode, overdue, unlessStarted, 
  * is in the details, and with each try under Pending Activities.
  * @returns `undefined` when it was called off
  */
-async function untilTaken(life: RunnerLife, summary: string, what: Placed<TearDownInput>, calledOff: () => boolean): Promise<PodDeletion | PodView | undefined> {
+async function untilTaken(life: RunnerLife, summary: string, what: Placed<TearDownInput>, calledOff: () => boolean): Promise<PodDeletion | SeenPod | undefined> {
   for (let withinMs = REFUSED_MS; ; withinMs = STILL_REFUSED_MS) {
     const called = await callUnless(calledOff, async () => await clusterCalls({ summary, withinMs }).tearDown(what));
     life.deletionRefused = called.kind === 'failed' ? called.message : undefined;
@@ -93,7 +93,7 @@ function tellRefusal(life: RunnerLife): void {
 }
 
 /** Was the pod left alone, because it has started? Then that is known now. */
-function isLeft(life: RunnerLife, state: PodDeletion | PodView): state is PodView {
+function isLeft(life: RunnerLife, state: PodDeletion | SeenPod): state is SeenPod {
   if (typeof state === 'string') return false;
   see(life, state);
   return true;

@@ -29,7 +29,7 @@ describe('a wait that tells what it begins with', () => {
   const wait = async (attempt: number, tell?: () => Promise<void>): Promise<{ did: string[]; outcome: unknown }> => {
     const { compute, ports, did, inActivity, telling } = stage(tell);
     const pod = await compute.createPod({ identity, labels: {}, terminationGracePeriodSeconds: 30 });
-    const outcome = await inActivity(attempt, async () => await awaitPod(ports, telling, { pod, workflowId: identity.workflowId, until: 'ended', tells: word })).catch((error: unknown) => error);
+    const outcome = await inActivity(attempt, async () => await awaitPod(ports, telling, { pod, until: 'ended', tells: word })).catch((error: unknown) => error);
     return { did, outcome };
   };
 
