@@ -16,6 +16,7 @@ import { CoveringSets } from './demand/coveringSets.ts';
 import { SetStatuses } from './demand/setStatuses.ts';
 import { createMetrics } from './metrics.ts';
 import { connectNative } from './nativeConnection.ts';
+import { packageVersion } from './packageVersion.ts';
 import { HoldfastPlugin } from './plugin.ts';
 import { createPorts } from './createPorts.ts';
 import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
@@ -129,15 +130,17 @@ function workerOptions(config: HoldfastConfig, connection: NativeConnection, plu
     connection,
     namespace: config.temporal.namespace,
     taskQueue: config.taskQueue,
+    // The SDK's own name for a build is a hundred bytes long, and stands in each event of a workflow task.
+    ...(config.versioning === undefined ? { buildId: `holdfast@${packageVersion()}` } : {}),
     plugins: [plugin],
     maxCachedWorkflows: config.maxCachedWorkflows,
     maxConcurrentWorkflowTaskExecutions: config.maxWorkflowTasks,
     maxConcurrentActivityTaskExecutions: config.maxActivities,
     // Measured (docs/benchmarks.md): a fixed few polls, most of them for new runners, bring a scale-up online a quarter faster than
     // autoscaling polls do, and cost a steady turnover nothing. What is under way already keeps its share.
-    maxConcurrentWorkflowTaskPolls: 10,
+    workflowTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
     nonStickyToStickyPollRatio: 0.7,
-    maxConcurrentActivityTaskPolls: 10,
+    activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
     shutdownGraceTime: config.shutdownGraceMs,
     shutdownForceTime: config.shutdownForceMs,
     ...(config.versioning && {

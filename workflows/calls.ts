@@ -1,11 +1,11 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
 import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, CancelledFailure, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
-import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, type TearDownInput } from '../core/calls/index.ts';
+import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, type SetWord, type TearDownInput } from '../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 import { fairnessKey } from '../core/domain/fairnessKey.ts';
 import { priorityShift } from '../core/domain/setPriority.ts';
-import type { PodView } from '../core/domain/pod.ts';
+import type { SeenPod } from '../core/domain/pod.ts';
 
 /**
  * The pace of whatever is tried until it succeeds, after a try that its worker did not live to end: another has it soon, however many died. What a
@@ -40,8 +40,16 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
  * A tear-down that is soon done: in the worker that has the workflow, as a part of its task. It is tried once; what it did not do is for
  * {@link clusterCalls}.
  */
-export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | PodView> {
+export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | SeenPod> {
   return await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } }).tearDown(input);
+}
+
+/**
+ * Tells a set of its runner: in the worker that has the workflow, as a part of its task, which does not end before Temporal has the news. So
+ * it costs one event and no task of its own, and is told again by the next worker if this one dies with it.
+ */
+export async function tellSet(word: SetWord): Promise<void> {
+  await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { initialInterval: '200ms', maximumInterval: '10s' } }).tellSet(word);
 }
 
 /** Calls that need only the cluster. */

@@ -11,10 +11,11 @@ import { lookForQueuedJobs } from './lookForQueuedJobs.ts';
 import { passOn } from './passOn.ts';
 import { RunningSets } from './runningSets.ts';
 import { scheduleNow } from './schedules.ts';
+import type { RunnerNewsBatches } from './runnerNews.ts';
 import { startRunners } from './startRunners.ts';
 
 /** Those about runners go to Temporal with the client of the Worker that runs them. */
-export function createSetActivities(ports: ActivityPorts): SetActivities {
+export function createSetActivities(ports: ActivityPorts, news: RunnerNewsBatches): SetActivities {
   const lists = new Map<string, RunningSets>();
   /** One list for all sets of the worker. */
   const running = (taskQueue: string): RunningSets => {
@@ -34,6 +35,7 @@ export function createSetActivities(ports: ActivityPorts): SetActivities {
     drainRunners,
     listRunners,
     findGone,
+    tellSet: async (input) => await news.tell(input),
     lookForQueuedJobs: (input) => lookForQueuedJobs(ports, running(input.taskQueue), input),
     passOn: (input) => passOn(running(activityInfo().taskQueue), input),
   };

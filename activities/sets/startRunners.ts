@@ -28,8 +28,8 @@ export async function startRunners(input: StartRunnersInput): Promise<Timed & { 
 }
 
 /** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
-async function start({ set, generation, ephemeral, template, tellsBusy, priority }: StartRunnersInput, { workflowId, slot }: StartRunnersInput['runners'][number]): Promise<string | undefined> {
-  const memo: SetRunnerMemo = { generation, ephemeral, ...defined({ slot, tellsBusy: tellsBusy ? (true as const) : undefined }) };
+async function start({ set, generation, ephemeral, template, tellsBusy, tellsEndEarly, priority }: StartRunnersInput, { workflowId, slot }: StartRunnersInput['runners'][number]): Promise<string | undefined> {
+  const memo: SetRunnerMemo = { generation, ephemeral, ...defined({ slot, tellsBusy: tellsBusy || undefined, tellsEndEarly: tellsEndEarly || undefined }) };
   try {
     await getClient().workflow.start(RUNNER_WORKFLOW, {
       workflowId,
@@ -41,6 +41,8 @@ async function start({ set, generation, ephemeral, template, tellsBusy, priority
       // From the start, so that no list of the set's runners misses it.
       typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
       staticSummary: `runner of the set ${set}`,
+      // Its first task comes with the answer, where this worker has room for it.
+      requestEagerStart: true,
     });
     return undefined;
   } catch (error) {

@@ -1,5 +1,5 @@
 /** What the workflows `runnerSet` and `setCommand` may ask of the world. */
-import type { JobEvent, RunnerPhase, RunnerSetInput, SetCommandInput, SetCover, SetPriority } from '../contract/index.ts';
+import type { JobEvent, RunnerPhase, RunnerSetInput, RunnerWord, SetCommandInput, SetCover, SetPriority } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import type { SetScheduleSpec, SetSpec } from '../input/runnerSet.ts';
 
@@ -20,10 +20,18 @@ export interface SetActivities {
   listRunners(input: { set: string }): Promise<Timed & { runners: ListedRunner[] }>;
   /** Which of these runners have ended, or were never there. */
   findGone(input: { workflowIds: readonly string[] }): Promise<Timed & { gone: string[] }>;
+  /** Tells a set of its runner, together with what others tell it just then. Done when Temporal has it; a set that is gone is tolerated. A local activity. */
+  tellSet(input: SetWord): Promise<void>;
   /** Tells the set which jobs it has to serve, by the CI server's own list ({@link JobsSeen}). `supported`: the CI server has such a list. */
   lookForQueuedJobs(input: LookForJobsInput): Promise<{ supported: boolean }>;
   /** Passes jobs on to other sets that have room for them, and hands on what was heard of such jobs since. */
   passOn(input: PassOnInput): Promise<Timed & PassedOn>;
+}
+
+/** What a runner tells its set. */
+export interface SetWord {
+  readonly set: string;
+  readonly word: RunnerWord;
 }
 
 /** A set goes by the time that its activities tell: see workflows/runnerSet/reconcile.ts. */
@@ -48,6 +56,8 @@ export interface StartRunnersInput {
   readonly template: RunnerSetInput['template'];
   /** They tell the set when their jobs start. */
   readonly tellsBusy: boolean;
+  /** They tell of their end before their pod is gone. */
+  readonly tellsEndEarly: boolean;
   readonly priority: SetPriority;
   readonly runners: readonly { readonly workflowId: string; readonly slot?: number }[];
 }

@@ -54,6 +54,8 @@ export interface PodStateEvent {
   state: 'idle' | 'busy';
   /** Busy as before, but it was idle in between: what runs is another job. */
   again?: true;
+  /** For how long it has been so, where that was not told at once (ms). @default 0 */
+  forMs?: number;
 }
 
 /** Somebody who sees what the life does not has found its runner to be of no use. */

@@ -42,6 +42,9 @@ export interface RunnerEndedNews extends RunnerNews {
   /** It ran a job. */
   ranJob: boolean;
 }
+export type RunnerWord = ({ kind: 'online' | 'busy' } & RunnerNews) | ({ kind: 'ended' } & RunnerEndedNews);
+/** With the time at which it was told, by the worker's clock (ms since the epoch). */
+export type TimedRunnerNews = RunnerWord & { at: number };
 
 export interface SetRunnerStatus {
   workflowId: string;
@@ -124,11 +127,13 @@ export interface SetRunnerMemo {
   slot?: number;
   /** It tells the set when its job starts. */
   tellsBusy?: true;
+  /** Its successor may be there before its pod is gone: it tells of its end as soon as its container has ended. */
+  tellsEndEarly?: true;
 }
 export const SET_RUNNER_MEMO = 'ofSet';
 
-/** Events of jobs whose labels this set covers; each may come late, twice and out of order. */
-export const demandSignal = defineSignal<[{ events: JobEvent[] }]>('demand');
+/** Events of jobs whose labels this set covers; each may come late, twice and out of order. `at`: when they are sent, by the sender's clock (ms since the epoch). */
+export const demandSignal = defineSignal<[{ events: JobEvent[]; at?: number }]>('demand');
 /** What a look at the CI server's own list of jobs has found: told so, because the run that asked may have continued as new meanwhile. */
 export interface JobsSeen {
   /** When the look began, by the set's clock (ms since the epoch). */
@@ -143,10 +148,8 @@ export interface JobsSeen {
   gone: string[];
 }
 export const jobsSeenSignal = defineSignal<[JobsSeen]>('jobsSeen');
-export const runnerOnlineSignal = defineSignal<[RunnerNews]>('runnerOnline');
-/** Of an ephemeral runner whose memo asks for it: its job has started. */
-export const runnerBusySignal = defineSignal<[RunnerNews]>('runnerBusy');
-export const runnerEndedSignal = defineSignal<[RunnerEndedNews]>('runnerEnded');
+/** News of this set's runners, gathered by the workers; each may come late and twice. `busy`: only of an ephemeral runner whose memo asks for it. */
+export const runnerNewsSignal = defineSignal<[{ news: TimedRunnerNews[] }]>('runnerNews');
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
 /** What the set was last told to be, with every command since. */
 export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');

@@ -35,6 +35,8 @@ export interface PodRequest {
   readonly storage?: StorageRequest;
   /** It runs what an outsider has written: whatever the policy allows, nothing of others' is for it. */
   readonly untrusted?: true;
+  /** Its set waits for the word that it is busy: it is told at once. */
+  readonly tellsBusy?: true;
   /** How long a job of this runner may take at most, in ms: noted on the pod, for when nobody is left who knows. */
   readonly jobTimeoutCapMs?: number;
 }
@@ -94,8 +96,12 @@ export interface PodRef {
 }
 
 /** The fields of a pod that decisions need, at one moment. */
-export interface PodView extends PodRef {
+export interface PodView extends SeenPod {
   readonly workflowId: string;
+}
+
+/** As its own life sees it. */
+export interface SeenPod extends PodRef {
   /** A node was chosen. */
   readonly scheduled: boolean;
   readonly node?: string;
@@ -135,6 +141,8 @@ export interface PodView extends PodRef {
   readonly readinessChangedAt?: string;
   /** Only for a pod whose probes tell: it takes another job after one. */
   readonly reusable?: true;
+  /** As of the request. */
+  readonly tellsBusy?: true;
   /** It is not known yet whether it is busy: it is from then on if nothing else is told (ISO 8601). */
   readonly busyFrom?: string;
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
 import type { Compute, DeletionOptions, PodListener, Registration } from '../../activities/ports.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import type { ServedPlace } from '../../core/domain/place.ts';
 import type { ClaimWriter, PodRequest, PodView, RunnerIdentity, StopReason } from '../../core/domain/pod.ts';
 
@@ -97,7 +98,7 @@ export class FakeCompute implements Compute {
     if (existing !== undefined) return existing;
     this.created.push(request);
     const { workflowId } = request.identity;
-    const told = this.probes ? { online: false, busy: false, ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }) } : {};
+    const told = this.probes ? { online: false, busy: false, ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }), ...defined({ tellsBusy: request.tellsBusy }) } : {};
     const pod: PodView = { name, uid: randomUUID(), workflowId, scheduled: false, createdAt: new Date().toISOString(), ended: false, gone: false, terminating: false, ...told, ...this.born };
     this.#set(pod);
     return pod;

@@ -5,7 +5,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
-import type { RunnerSetInput, SetRunnerStatus } from '../../core/contract/index.ts';
+import { runnerNewsSignal, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
 
 await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -85,6 +85,21 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await expect(set.command({ command: 'hold', runner: 'nobody' })).rejects.toMatchObject({ cause: { message: 'runner: this set has no "nobody"' } });
     await set.command({ command: 'hold', runner: oldest?.workflowId ?? '', release: true });
     await set.settles({});
+    await endsClean(set);
+  });
+
+  test('news from another time, or that is none, ends no wait of the set', async () => {
+    const set = await start({ replicas: 2, scaleDownDelay: '1h' });
+    await set.comesTo({ idle: 2 });
+    await set.command({ command: 'scale', replicas: 1 });
+    const inTenYears = Date.now() + 3_650 * 24 * 3_600_000;
+    for (const at of [inTenYears, 0, -inTenYears]) await set.handle.signal(runnerNewsSignal, { news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at }] });
+    await set.handle.signal(runnerNewsSignal.name, 'what is this');
+    await set.handle.signal(runnerNewsSignal.name);
+    // By the time that it has read its runners anew it has taken all of that in.
+    const { waitsFor = '' } = await set.reaches('a runner that is kept', ({ runners, desired, waitsFor: why }) => desired === 1 && runners.length === 2 && why?.includes('scale-down of 1 runners') === true);
+    expect(Date.parse(/not until (\S+Z)/.exec(waitsFor)?.[1] ?? '')).toBeLessThan(Date.now() + 2 * 3_600_000);
+    expect((await set.settles({ idle: 2 })).runners).toHaveLength(2);
     await endsClean(set);
   });
 

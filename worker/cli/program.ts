@@ -1,7 +1,7 @@
 /** The commands of `holdfast`. Whatever a command needs is imported when it runs: `--help` loads no Temporal SDK. */
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { defined } from '../../core/defined.ts';
+import { packageVersion } from '../packageVersion.ts';
 import { CliError, EXIT } from './terminal/exit.ts';
 import { Output, type Terminal } from './terminal/output.ts';
 import type { CodecServerFlags } from './codecServer.ts';
@@ -67,7 +67,7 @@ function wantsJson(args: readonly string[]): boolean {
 function createProgram(terminal: Terminal, output: Output, exit: (status: number) => void): Command {
   const program = new Command('holdfast')
     .description('Self-hosted CI runners on Kubernetes as durable Temporal workflows')
-    .version(version(), '-V, --version', 'print the version')
+    .version(packageVersion(), '-V, --version', 'print the version')
     .addOption(new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)').helpGroup('Connection:'))
     .addOption(new Option('--namespace <name>', 'Temporal namespace (TEMPORAL_NAMESPACE)').helpGroup('Connection:'))
     .addOption(new Option('--profile <name>', 'profile of temporal.toml (TEMPORAL_PROFILE)').helpGroup('Connection:'))
@@ -147,17 +147,4 @@ function environment(program: Command, { env }: Terminal): Record<string, string
     ...shared,
     ...defined({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, TEMPORAL_PROFILE: profile, HOLDFAST_TASK_QUEUE: taskQueue }),
   };
-}
-
-/** The package's version: two folders up in the sources, three up in dist/. */
-function version(): string {
-  for (const path of ['../../package.json', '../../../package.json']) {
-    try {
-      const { name, version: found } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as { name?: string; version?: string };
-      if (name === 'holdfast' && found !== undefined) return found;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    }
-  }
-  return 'unknown';
 }

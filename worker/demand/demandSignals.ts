@@ -87,7 +87,7 @@ export class DemandSignals {
 
   async #signal(workflowId: string, events: JobEvent[]): Promise<void> {
     const client = this.#client();
-    await client.withDeadline(Date.now() + SIGNAL_DEADLINE_MS, async () => await client.workflow.getHandle(workflowId).signal(demandSignal, { events }));
+    await client.withDeadline(Date.now() + SIGNAL_DEADLINE_MS, async () => await client.workflow.getHandle(workflowId).signal(demandSignal, { events, at: Date.now() }));
   }
 
   /** How many of those that wait longest go together. */

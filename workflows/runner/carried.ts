@@ -2,7 +2,7 @@
 import type { AdmittedRunner } from '../../core/calls/index.ts';
 import type { RunnerCause, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
-import type { PodView, RunnerIdentity } from '../../core/domain/pod.ts';
+import type { SeenPod, RunnerIdentity } from '../../core/domain/pod.ts';
 import type { RunnerJobs } from './jobEvents.ts';
 import type { HeardFacts } from './unregisterFacts.ts';
 
@@ -11,9 +11,9 @@ export interface RunnerState {
   readonly identity: RunnerIdentity;
   id?: number;
   /** The pod as last seen. */
-  pod?: PodView;
+  pod?: SeenPod;
   /** The pod once it has ended: what everything else waits for. */
-  ended?: PodView;
+  ended?: SeenPod;
   online: boolean;
   /** A job ran, by a word that nothing takes back: the CI server's, or the runner's own record. */
   sawJob: boolean;

@@ -10,6 +10,7 @@ import { formatDuration } from '../../core/domain/duration.ts';
 import type { AttemptFailure } from './carried.ts';
 import type { RunnerLife } from './life.ts';
 import { awaitEnd, awaitPod, see } from './podWaits.ts';
+import { memoOfSet } from './tellSet.ts';
 import { tellJobOfPod } from './tellJob.ts';
 
 /** Failure types of activities (activities/failures.ts) that have a cause of their own. */
@@ -105,7 +106,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
   const input = {
     place: spec.place,
     runnerName: life.runnerName,
-    pod: { identity: runner.identity, ...spec.pod },
+    pod: { identity: runner.identity, ...spec.pod, ...defined({ tellsBusy: memoOfSet().tellsBusy }) },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
     dueWithinMs: Math.min(podUnscheduledMs, podPendingMs),
   };

@@ -1,7 +1,7 @@
 /** What becomes of a life when its runner has ended: the verdict, or another runner. Pure. */
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import type { SeenPod } from '../../core/domain/pod.ts';
 import { defined } from '../../core/defined.ts';
 import type { AttemptFailure, Doubt } from './carried.ts';
 import type { RunnerLife } from './life.ts';
@@ -12,7 +12,7 @@ export interface EndFacts {
   /** A deadline or a failed step ended the attempt before the runner did. */
   readonly failure?: AttemptFailure;
   /** The pod as last seen; absent when there never was one. */
-  readonly pod?: PodView;
+  readonly pod?: SeenPod;
   /** Holdfast itself asked for the pod's deletion. */
   readonly stoppedByUs: boolean;
   /** Its registration was removed while it lived: then a runner without a job ends by itself. */
@@ -151,7 +151,7 @@ function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecisi
 }
 
 /** Also what was still being stored when its time was over, or its pod was gone. */
-function notStoredOf({ pod }: EndFacts): NonNullable<PodView['exit']>['notStored'] {
+function notStoredOf({ pod }: EndFacts): NonNullable<SeenPod['exit']>['notStored'] {
   return pod?.exit?.notStored ?? (pod?.uploadingUntil === undefined ? undefined : { by: 'store', why: 'the uploader did not end in time' });
 }
 
@@ -201,7 +201,7 @@ function commandEndedByItself({ pod, plainCommand }: EndFacts): boolean {
 }
 
 /** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
-export function lossCause(pod: PodView): RunnerCause | undefined {
+export function lossCause(pod: SeenPod): RunnerCause | undefined {
   switch (pod.disruption) {
     case undefined:
       break;

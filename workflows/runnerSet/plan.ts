@@ -116,6 +116,11 @@ export function needsBusyNews({ facts, bounds }: SetState, now: number): boolean
   return !told && spec.ephemeral && spec.scope !== undefined && !spec.slots && keepsReady(bounds);
 }
 
+/** May runners that are started now be told as ended while their pods are going? Where these count, or leave a volume to the next, they have to be gone. */
+export function mayTellEndEarly({ facts, bounds }: SetState): boolean {
+  return mostPods(bounds) === Number.POSITIVE_INFINITY && !facts.spec.slots;
+}
+
 /** The CI server has no list of its jobs: it is not asked again. */
 export const QUEUE_CHECK_UNSUPPORTED = 'unsupported';
 

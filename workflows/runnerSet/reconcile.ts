@@ -2,7 +2,7 @@ import { defined } from '../../core/defined.ts';
 import { CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { QUEUE_CHECK_UNSUPPORTED, decideSet, needsBusyNews, type SetDecision } from './plan.ts';
+import { QUEUE_CHECK_UNSUPPORTED, decideSet, mayTellEndEarly, needsBusyNews, type SetDecision } from './plan.ts';
 import { setCover } from '../../core/domain/setCover.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carried.ts';
@@ -35,6 +35,18 @@ const LONGEST_WAIT_MS = 24 * 3_600_000;
 /** What a piece of news does to the set. */
 type News = (state: SetState, now: number) => void;
 
+interface Received {
+  /** Job events, or news of runners, in it. @default 0 */
+  readonly size?: number;
+  /** When it was told, by the clock of who told it (ms since the epoch). */
+  readonly at?: number;
+}
+
+/** @property hearsay - only somebody's news tells that it is so late */
+interface Moment extends Timed {
+  readonly hearsay?: true;
+}
+
 interface Alarm {
   readonly at: number;
   readonly scope: CancellationScope;
@@ -52,8 +64,10 @@ export class RunningSet {
   readonly state: SetState;
   readonly #commands: SetCommands;
   /** What has come in and is not in the state yet. */
-  readonly #inbox: News[] = [];
+  readonly #inbox: { readonly news: News; readonly at?: number }[] = [];
   #now: number;
+  /** The latest time that an activity or a timer of this run has told; nobody's news. */
+  #known = 0;
   /** A look of this run is under way; one of the run before may be, too. */
   #checkingQueue = false;
   #events = 0;
@@ -67,11 +81,11 @@ export class RunningSet {
     this.#now = state.facts.at;
   }
 
-  /** News: taken in when the loop has asked for it, once for all that comes meanwhile. */
-  receive(news: News, jobEvents = 0): void {
-    this.#inbox.push(news);
+  /** News: taken in with the time that it tells, or which the loop has asked for, once for all that comes meanwhile. */
+  receive(news: News, { size = 0, at }: Received = {}): void {
+    this.#inbox.push({ news, ...defined({ at }) });
     this.#events++;
-    this.#jobEvents += jobEvents;
+    this.#jobEvents += size;
   }
 
   /** A command, whoever sent it: carried out before anything else is begun. */
@@ -97,13 +111,14 @@ export class RunningSet {
     }
   }
 
-  #tick({ at }: Timed): void {
+  #tick({ at, hearsay }: Moment): void {
     this.#now = Math.max(this.#now, at);
+    if (hearsay !== true) this.#known = Math.max(this.#known, at);
     this.#events += EVENTS_PER_TURN;
   }
 
   #takeIn(): void {
-    for (const news of this.#inbox.splice(0)) news(this.state, this.#now);
+    for (const { news } of this.#inbox.splice(0)) news(this.state, this.#now);
     this.state.settle(this.#now);
     this.#show();
   }
@@ -117,9 +132,9 @@ export class RunningSet {
   }
 
   /** @returns `undefined`: there is no command */
-  #obey(): Promise<Timed> | undefined {
+  #obey(): Promise<Moment> | undefined {
     if (!this.#commands.hasNext) return undefined;
-    return this.#commands.obey(this.state, (at) => (this.#now = Math.max(this.#now, at))).then((at) => ({ at }));
+    return this.#commands.obey(this.state, (at) => (this.#now = Math.max(this.#now, at))).then((at) => ({ at, hearsay: true }));
   }
 
   /** @returns what is being done, after which everything may be different; `undefined`: nothing is to be done now */
@@ -133,13 +148,23 @@ export class RunningSet {
     return undefined;
   }
 
-  /** @returns the time, if it is known: nothing but its coming has ended the wait, or a command, which asks for it */
-  async #wait({ wakeAt, ended }: SetDecision): Promise<Timed | undefined> {
+  /** @returns the time, if it is known: its coming has ended the wait, or news that tells it, or a command, which asks for it */
+  async #wait({ wakeAt, ended }: SetDecision): Promise<Moment | undefined> {
     const timer = this.#wakeAt(Math.min(wakeAt, this.#now + LONGEST_WAIT_MS));
     await condition(() => timer.fired || this.#commands.hasNext || this.#inbox.length > 0 || this.#mayContinueAsNew() || (ended && this.#commands.areAnswered));
-    if (this.#inbox.length > 0) return undefined;
+    if (timer.fired) this.#known = Math.max(this.#known, timer.at);
+    if (this.#inbox.length > 0) return this.#toldTime();
     if (timer.fired) return { at: timer.at };
-    return this.#commands.hasNext ? { at: this.#now } : undefined;
+    return this.#commands.hasNext ? { at: this.#now, hearsay: true } : undefined;
+  }
+
+  /**
+   * The time that the inbox tells, if it tells one that can be: an alarm goes off at least with each list of the runners, so none is much later than the last. Signals may come from
+   * anybody, and a set that believed any time would believe every deadline over, for good.
+   */
+  #toldTime(): Moment | undefined {
+    const at = this.#inbox.reduce((latest, news) => Math.max(latest, news.at ?? Number.POSITIVE_INFINITY), 0);
+    return at <= this.#known + this.state.facts.spec.relistMs ? { at, hearsay: true } : undefined;
   }
 
   /** One timer, which stays as long as it is early enough: most news moves nothing, and must not cost a timer each. */
@@ -176,7 +201,7 @@ export class RunningSet {
 
   async #evaluateSchedule(): Promise<Timed> {
     const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({ schedules: this.state.facts.spec.schedules });
-    this.#inbox.push((state, now) => state.reschedule(schedule, at, now));
+    this.#inbox.push({ news: (state, now) => state.reschedule(schedule, at, now) });
     return { at };
   }
 
@@ -184,7 +209,7 @@ export class RunningSet {
     const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
     const doubtful = this.state.doubtful(runners, at);
     const found = doubtful.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${doubtful.length} runners gone?`).findGone({ workflowIds: doubtful });
-    this.#inbox.push((state, now) => state.listed(runners, found.gone, now));
+    this.#inbox.push({ news: (state, now) => state.listed(runners, found.gone, now) });
     return { at: found.at };
   }
 
@@ -210,7 +235,7 @@ export class RunningSet {
   async #passOn(): Promise<Timed> {
     const next = this.state.passing.next(this.state, this.#now);
     const done = await temporalCalls(`pass on ${next.jobs.length} jobs`).passOn(next);
-    this.#inbox.push((state, now) => state.passing.done(next, done, state, now));
+    this.#inbox.push({ news: (state, now) => state.passing.done(next, done, state, now) });
     return { at: done.at };
   }
 
@@ -223,15 +248,15 @@ export class RunningSet {
     });
     // Before they are started: an end that is told at once must find them.
     this.state.starting(runners, this.#now);
-    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), priority, runners });
-    if (refused.length > 0) this.#inbox.push((state, now) => state.notStarted(refused, why, now));
+    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), tellsEndEarly: mayTellEndEarly(this.state), priority, runners });
+    if (refused.length > 0) this.#inbox.push({ news: (state, now) => state.notStarted(refused, why, now) });
     return { at };
   }
 
   async #drain(drain: SetDecision['drain']): Promise<Timed> {
     const runners = [...drain];
     const { at, gone } = await temporalCalls(`drain ${runners.length} runners`).drainRunners({ runners });
-    this.#inbox.push((state, now) => state.draining(runners.map(({ workflowId }) => workflowId), gone, now));
+    this.#inbox.push({ news: (state, now) => state.draining(runners.map(({ workflowId }) => workflowId), gone, now) });
     return { at };
   }
 }

@@ -4,7 +4,7 @@ import { REGISTER_CONTAINER, REGISTRATION_TOKEN_ENV, RUNNER_CONTAINER } from '..
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
-import { JOB_TIMEOUT_CAP_ANNOTATION, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
+import { JOB_TIMEOUT_CAP_ANNOTATION, TELLS_ANNOTATION, TELLS_BUSY, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 import { merge } from './mergeTemplates.ts';
 import { networkParts } from './network.ts';
 import { containerSecurity, podSecurity } from './podSecurity.ts';
@@ -68,7 +68,7 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
     metadata: {
       name,
       labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels, ...workflowLabel(request.identity) }),
-      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...secret?.annotations, ...jobTimeoutCap(request), ...parts.annotations, ...kept.annotations },
+      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...secret?.annotations, ...jobTimeoutCap(request), ...(request.tellsBusy === true ? { [TELLS_ANNOTATION]: TELLS_BUSY } : {}), ...parts.annotations, ...kept.annotations },
     },
     spec: {
       // A CI job is other people's code: it gets a token of the cluster only where the template says so.

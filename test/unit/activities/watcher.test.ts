@@ -112,6 +112,24 @@ test('deletes a pod whose job is done as soon as its end is known to its workflo
   await watcher.stop();
 });
 
+test.each<[string, Partial<PodView>, string[]]>([
+  ['of a pod whose job is done nobody waits for that it is gone: it went with its workflow’s own tear-down', DONE, ['ended']],
+  ['any other is offered as gone', { ended: true, exit: { code: 3, oomKilled: false } }, ['ended', 'gone']],
+])('%s', async (_what, end, offered) => {
+  const compute = new FakeCompute();
+  const completer = new RecordingCompleter();
+  const watcher = await startWatcher({ compute, completer, heldBackAnswers: new HeldBackAnswers(), logger: quiet, againMs: [] });
+  const { name } = await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
+  completer.waits.set(`online/${name}`, 'runner-1').set(`ended/${name}`, 'runner-1');
+  compute.start(name);
+  compute.change(name, end);
+  await watcher.idle();
+  if (compute.pods.has(name)) compute.vanish(name);
+  await watcher.idle();
+  expect(completer.offers.slice(1)).toEqual(offered.map((condition) => `${condition}/${name}`));
+  await watcher.stop();
+});
+
 test('leaves a pod that did not do its job to its workflow', async () => {
   const { compute, completer, watcher, name } = await world();
   completer.waits.set(`ended/${name}`, 'runner-1');
