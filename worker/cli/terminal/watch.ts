@@ -1,6 +1,7 @@
 /** `--watch`: a command's answer again and again, redrawn on a terminal, elsewhere each time it has changed. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
+import { defined } from '../../../core/defined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
 import { CliError } from './exit.ts';
 import { Output } from './output.ts';
@@ -52,7 +53,7 @@ export async function watchFrames(output: Output, show: Show, pause: Pause): Pro
     const frame = new Frame(output);
     let over: boolean | void = false;
     try {
-      over = await show(frame.output);
+      over = await show(frame);
       lost = undefined;
     } catch (error) {
       if (last === undefined || !(error instanceof CliError && error.code === 'unreachable')) throw error;
@@ -61,12 +62,12 @@ export async function watchFrames(output: Output, show: Show, pause: Pause): Pro
       await pause();
       continue;
     }
-    if (screen) output.terminal.stdout.write(onScreen(`${frame.out}${frame.err}`, output.terminal.stdout));
+    if (screen) output.terminal.stdout.write(onScreen(`${frame.written.out}${frame.written.err}`, output.terminal.stdout));
     else if (frame.key !== last) {
       if (output.form === 'yaml') output.terminal.stdout.write('---\n');
       else if (last !== undefined && !output.json) output.terminal.stdout.write('\n');
-      output.terminal.stdout.write(frame.out);
-      output.terminal.stderr.write(frame.err);
+      output.terminal.stdout.write(frame.written.out);
+      output.terminal.stderr.write(frame.written.err);
     }
     last = frame.key;
     if (over === true) return;
@@ -75,32 +76,30 @@ export async function watchFrames(output: Output, show: Show, pause: Pause): Pro
 }
 
 /** What one look prints, and the document by which it is told from the one before: texts have ages, which never are the same. */
-class Frame {
-  out = '';
-  err = '';
+class Frame extends Output {
   document: unknown;
-  readonly output: Output;
+  readonly written: { readonly out: string; readonly err: string };
 
   constructor({ terminal, form }: Output) {
-    const { isTTY, columns } = terminal.stdout;
-    const sink = { ...(isTTY === undefined ? {} : { isTTY }), ...(columns === undefined ? {} : { columns }) };
-    const frame = this;
-    this.output = new (class extends Output {
-      override result(document: unknown, lines: readonly string[]): void {
-        frame.document = document;
-        super.result(document, lines);
-      }
-    })({ ...terminal, stdout: { ...sink, write: (text: string) => void (this.out += text) }, stderr: { ...sink, write: (text: string) => void (this.err += text) } }, form);
+    const written = { out: '', err: '' };
+    const size = defined({ isTTY: terminal.stdout.isTTY, columns: terminal.stdout.columns });
+    super({ ...terminal, stdout: { ...size, write: (text: string) => void (written.out += text) }, stderr: { ...size, write: (text: string) => void (written.err += text) } }, form);
+    this.written = written;
+  }
+
+  override result(document: unknown, lines: readonly string[]): void {
+    this.document = document;
+    super.result(document, lines);
   }
 
   get key(): string {
-    return JSON.stringify(this.document) + this.err;
+    return JSON.stringify(this.document) + this.written.err;
   }
 }
 
 /** From the top of the terminal, no line wrapped and none beyond its end: each takes the place of the one before. */
 function onScreen(text: string, { columns, rows }: Output['terminal']['stdout']): string {
-  const lines = text.trimEnd().split('\n').map((line) => ([...line].length < (columns || 80) ? line : `${[...line].slice(0, (columns || 80) - 2).join('')}…`));
+  const lines = text.trimEnd().split('\n').map((line) => (line.length < (columns || 80) ? line : `${line.slice(0, (columns || 80) - 2)}…`));
   const most = (rows || 24) - 1;
   const shown = lines.length <= most ? lines : [...lines.slice(0, most - 1), `… and ${lines.length - most + 1} more lines`];
   return `\u001B[H\u001B[2J${shown.join('\n')}\n`;
