@@ -44,7 +44,7 @@ export async function listJobs(session: Session, output: Output, selection: JobS
   if (output.json) return;
   if (rows.length === 0) output.note('none', selection.all === true ? 'no jobs' : 'no jobs (ended ones: --all)');
   if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
-  if (ui !== undefined) output.note('ui', ui);
+  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 
 /** @param now - ms since the epoch, for the age */

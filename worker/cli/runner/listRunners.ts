@@ -35,7 +35,7 @@ export async function listRunners(session: Session, output: Output, selection: S
   if (output.json) return;
   if (rows.length === 0) output.note('none', selection.all || selection.outcome !== undefined ? 'no runners' : 'no runners (ended ones: --all)');
   if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
-  if (ui !== undefined) output.note('ui', ui);
+  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 
 /** @param now - ms since the epoch, for the age */

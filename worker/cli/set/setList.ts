@@ -40,7 +40,7 @@ export async function listSets(session: Session, output: Output, limit: number):
   if (more) output.note('more', `only ${limit} are shown: --limit shows more`);
   const silent = rows.filter(({ note }) => note !== undefined).length;
   if (silent > 0) output.note('silent', `${silent} of ${rows.length} sets did not answer: check that a worker runs ("holdfast worker")`);
-  if (ui !== undefined) output.note('ui', ui);
+  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 
 /** The running sets of the namespace, by name. @throws CliError */
