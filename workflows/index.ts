@@ -1,4 +1,8 @@
-/** The workflows of Holdfast. Re-export them from your own workflows file to run them in your own Worker. */
+/**
+ * The workflows of Holdfast. Re-export them from your own workflows file to run them in your own Worker.
+ *
+ * @module holdfast/workflows
+ */
 export { runner } from './runner/runner.ts';
 export { job } from './job/job.ts';
 export { jobDefinition } from './jobDefinition/jobDefinition.ts';

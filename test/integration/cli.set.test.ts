@@ -174,7 +174,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
       terminal.stdout.write(text);
     } };
     const documents = admitSets(readSetDocuments(JSON.stringify(setOf({ max: 9 })), 'f'), 'f');
-    expect(await applySets(racing, new Output({ ...terminal, stdout }, false), documents, { dryRun: false })).toBe(1);
+    expect(await applySets(racing, new Output({ ...terminal, stdout }, 'text'), documents, { dryRun: false })).toBe(1);
     expect(terminal.written.stdout.split('\n').at(-2)).toBe(
       what === 'ended' ? `${name}: not applied: set ${name} ended meanwhile: apply again to start it anew` : `${name}: not applied: set ${name} was started by somebody else meanwhile: apply again to see what would change`,
     );

@@ -12,6 +12,7 @@ import { checksumOf, fillPlatform } from '../../tools/lab/download.ts';
 import { withLock } from '../../tools/lab/lock.ts';
 import { TEMPORAL_SERVERS } from '../../tools/lab/lab.ts';
 import { canListen, freePort } from '../../tools/lab/ports.ts';
+import { CNI_PACKAGE, installCommand, missingPrograms, NODE_PROGRAMS } from '../../tools/lab/nodeRequirements.ts';
 import { isAlive, processStartTime, startDetached, stopProcess } from '../../tools/lab/process.ts';
 import { newRecord, readRecord, writeRecord } from '../../tools/lab/store.ts';
 import { BINARIES } from '../../tools/lab/versions.ts';
@@ -187,5 +188,23 @@ describe('on this machine', () => {
     expect(await canListen(taken)).toBe(false);
     expect(port).toBeLessThan(taken);
     await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+describe('what a node needs', () => {
+  test('all that is missing at once, and one command', async () => {
+    const missing = await missingPrograms(async (program) => !['ip', 'openssl', 'ctr', 'containerd', 'tini'].includes(program), { HOLDFAST_TINI_BIN: '/opt/tini' });
+    expect(missing.filter(({ package: from }) => from !== CNI_PACKAGE).map(({ program }) => program)).toEqual(['containerd', 'ctr', 'ip', 'openssl']);
+    expect(installCommand(missing.filter(({ package: from }) => from !== CNI_PACKAGE))).toBe('apt-get install containerd iproute2 openssl, or set HOLDFAST_CONTAINERD_BIN, HOLDFAST_CTR_BIN');
+  });
+
+  test('CI and docs/testing.md install all of it', async () => {
+    const packages = new Set([...NODE_PROGRAMS.map((each) => each.package), CNI_PACKAGE]);
+    packages.delete('mount'); // essential
+    for (const path of ['.ci/run', 'docs/testing.md']) {
+      const text = await readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+      const [, list = ''] = /^packages=\((.*)\)$/m.exec(text) ?? /`apt-get install ([^`]*)`/.exec(text) ?? [];
+      expect([path, [...packages].filter((each) => !list.split(' ').includes(each))]).toEqual([path, []]);
+    }
   });
 });

@@ -35,6 +35,8 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, unregisterAttempts: 0, replaced: [] });
     expect(result.phases.map((entry) => entry.phase)).toEqual(['Provisioning', 'Idle', 'Busy', 'TearingDown', 'Gone']);
     expect(ci.calls.map((call) => call.method)).toEqual(['register']);
+    const { currentDetails } = await run.handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
+    expect(currentDetails?.split('\n').slice(0, 4)).toEqual(['| Runner | Gone |', '|---|---|', '| Outcome | succeeded |', `| Message | ${result.message} |`]);
     expectNothingLeft({ compute, ci });
   });
 

@@ -65,7 +65,7 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
 
 async function finish(life: RunnerLife, { outcome, cause, message }: Verdict, { deregistration }: Unregistered): Promise<RunnerResult> {
   await tearDownClaims(life);
-  life.enter('Gone', { outcome, ...defined({ cause }) });
+  life.enter('Gone', { outcome, message, ...defined({ cause }) });
   countRunnerEnd(outcome, cause);
   const { runner, runnerName, unregisterAttempts, phases, replaced } = life;
   const result: RunnerResult = {

@@ -39,7 +39,7 @@ export async function applyDefinitions(session: Session, output: Output, documen
     await pMap(pairs.filter(({ job }) => job.result !== 'failed'), async ({ input, job, before }) => await collect(job, async () => await apply(session, input, job, before)), { concurrency: AT_ONCE });
     for (const { job } of pairs) output.line(resultLine(job));
   }
-  if (output.json) output.result({ dryRun, jobs: pairs.map(({ job }) => job) }, []);
+  output.result({ dryRun, jobs: pairs.map(({ job }) => job) }, []);
   return pairs.some(({ job }) => job.result === 'failed') ? EXIT.failed : EXIT.ok;
 }
 

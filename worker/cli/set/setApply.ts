@@ -44,7 +44,7 @@ export async function applySets(session: Session, output: Output, documents: rea
     await pMap(planned, async ({ document, set }) => await collect(set, async () => await apply(session, document, set)), { concurrency: AT_ONCE });
     for (const { set } of pairs) output.line(resultLine(set));
   }
-  if (output.json) output.result({ dryRun, sets: pairs.map(({ set }) => set) }, []);
+  output.result({ dryRun, sets: pairs.map(({ set }) => set) }, []);
   return pairs.some(({ set }) => set.result === 'failed') ? EXIT.failed : EXIT.ok;
 }
 

@@ -4,7 +4,7 @@ import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import type { DataConverter, LoadedDataConverter } from '@temporalio/common';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import { defined } from '../../../core/defined.ts';
-import { workflowPage } from '../../../core/domain/workflowPage.ts';
+import { workflowPage, workflowsPage } from '../../../core/domain/workflowPage.ts';
 import { CODEC_KEY_FILE } from '../../codec/codecKeyFile.ts';
 import { dataConverterOf } from '../../codec/dataConverter.ts';
 import { temporalVariables } from '../../settings/temporalConfig.ts';
@@ -228,6 +228,12 @@ export class Session {
   link(workflowId: string, runId: string | undefined): string | undefined {
     const { ui, namespace } = this.settings;
     return ui === undefined ? undefined : workflowPage(ui, namespace, workflowId, runId);
+  }
+
+  /** Address of the page that lists what a filter selects, where the UI is known. @param query - https://docs.temporal.io/list-filter */
+  listLink(query: string): string | undefined {
+    const { ui, namespace } = this.settings;
+    return ui === undefined ? undefined : workflowsPage(ui, namespace, query);
   }
 
   #tell(error: unknown, onTrouble: SessionOptions['onTrouble']): void {
