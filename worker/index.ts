@@ -1,7 +1,8 @@
 /** Public surface of the package `holdfast`: the plugin for your own Worker, and the names and types to talk to runners with. */
-export { HoldfastPlugin, workflowsPath, type HoldfastPluginOptions, type HoldfastPluginStatus } from './plugin.ts';
+export { HoldfastPlugin, workflowInterceptorsPath, workflowsPath, type HoldfastPluginOptions, type HoldfastPluginStatus } from './plugin.ts';
 export { ciQueuesOf, type CiQueue } from './settings/ciQueues.ts';
 export { encryptedDataConverter, type EncryptedDataConverterOptions } from './codec/dataConverter.ts';
+export type { SpanTarget } from './tracing/spanSink.ts';
 export { keepSweepSchedule, type SweepScheduleOptions } from './sweepSchedule.ts';
 export { createCiServers, credentialsFor, parseCredentials, type Credential, type Credentials } from '../activities/ciServers/index.ts';
 export { loadKubeConfig, type KubeConfigSource } from '../activities/compute/kubernetes/kubeConfig.ts';

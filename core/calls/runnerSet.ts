@@ -44,7 +44,8 @@ export interface StartRunnersInput {
   readonly template: RunnerSetInput['template'];
   /** They tell the set when their jobs start. */
   readonly tellsBusy: boolean;
-  readonly runners: readonly { readonly workflowId: string; readonly slot?: number }[];
+  /** `trace`: `traceparent` of the job that it is started for. */
+  readonly runners: readonly { readonly workflowId: string; readonly slot?: number; readonly trace?: string }[];
 }
 
 export interface LookForJobsInput {

@@ -21,6 +21,8 @@ export interface JobEvent {
   at: number;
   runnerName?: string;
   conclusion?: string;
+  /** `traceparent` of the span in which it was told: a runner that is started for it is in the same trace. Absent: nothing is traced. */
+  trace?: string;
 }
 
 /** What a runner tells the set it belongs to. */

@@ -30,11 +30,11 @@ export interface Download {
 
 /**
  * `install`: the module has no replace directives, so `go install pkg@version` works.
- * `module`: needs a go.mod of our own (a dependency's replace directives are ignored by Go).
+ * `module`: needs a go.mod of our own (a dependency's replace directives are ignored by Go); where the package is `.`, also the program, `main`.
  */
 export type GoBuild =
   | { readonly kind: 'install'; readonly package: string }
-  | { readonly kind: 'module'; readonly package: string; readonly goMod: string; readonly ldflags: string };
+  | { readonly kind: 'module'; readonly package: string; readonly goMod: string; readonly ldflags: string; readonly main?: string };
 
 const TEMPORAL = '1.5.1';
 const ETCD = '3.6.6';
@@ -42,6 +42,41 @@ const KUBERNETES = '1.34.3';
 const KWOK = '0.7.0';
 const VERSITYGW = '1.8.0';
 const HELM = '3.19.2';
+const OTELCOL = '0.164.0';
+
+/** https://opentelemetry.io/docs/collector/extend/ocb/ */
+const OTELCOL_MAIN = `package main
+
+import (
+	"log"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/provider/yamlprovider"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/otelcol"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/otlpreceiver"
+)
+
+func factories() (otelcol.Factories, error) {
+	receivers, err := otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory())
+	if err != nil {
+		return otelcol.Factories{}, err
+	}
+	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](fileexporter.NewFactory())
+	return otelcol.Factories{Receivers: receivers, Exporters: exporters}, err
+}
+
+func main() {
+	settings := otelcol.CollectorSettings{BuildInfo: component.BuildInfo{Command: "otelcol", Version: "${OTELCOL}"}, Factories: factories}
+	settings.ConfigProviderSettings.ResolverSettings.ProviderFactories = []confmap.ProviderFactory{yamlprovider.NewFactory()}
+	if err := otelcol.NewCommand(settings).Execute(); err != nil {
+		log.Fatal(err)
+	}
+}
+`;
 
 /** Kubernetes' staging modules: k8s.io/kubernetes v1.x.y requires them as v0.0.0 and replaces them, so we must too. */
 const STAGING = [
@@ -162,6 +197,21 @@ export const BINARIES = {
       ldflags: ['-s -w', `-X helm.sh/helm/v3/internal/version.version=v${HELM}`, ...['Major=1', `Minor=${KUBERNETES.split('.')[1]}`].flatMap((part) => [`-X helm.sh/helm/v3/pkg/chartutil.k8sVersion${part}`, `-X helm.sh/helm/v3/pkg/lint/rules.k8sVersion${part}`])].join(' '),
     },
     fix: `install Helm ${HELM} (https://helm.sh), or Go >= 1.25 so that the lab can build it`,
+  },
+  otelcol: {
+    name: 'otelcol',
+    release: 'otelcol',
+    version: OTELCOL,
+    env: 'HOLDFAST_OTELCOL_BIN',
+    // The published ones have hundreds of parts. This one is made as the project's own builder makes them, of what the tests need.
+    go: {
+      kind: 'module',
+      package: '.',
+      goMod: ['module build', 'go 1.26.0', 'require (', `go.opentelemetry.io/collector/otelcol v${OTELCOL}`, `go.opentelemetry.io/collector/receiver/otlpreceiver v${OTELCOL}`, `github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v${OTELCOL}`, ')', ''].join('\n'),
+      main: OTELCOL_MAIN,
+      ldflags: '-s -w',
+    },
+    fix: 'install Go >= 1.26 so that the lab can build the OpenTelemetry Collector, or name one that has the receiver otlp and the exporter file in HOLDFAST_OTELCOL_BIN',
   },
   containerd: {
     name: 'containerd',
