@@ -1,11 +1,15 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { describe, expect, test } from '@jest/globals';
 import type { Benchmark } from '../../tools/bench/benchmark.ts';
 import { BENCHMARKS } from '../../tools/bench/benchmarks/index.ts';
 import { mapConcurrently } from '../../tools/bench/concurrency.ts';
+import { cpuSecondsOf, cpuSecondsOfFamily } from '../../tools/bench/cpuAccount.ts';
 import { parseMetrics, sum } from '../../tools/bench/metrics.ts';
 import { parseTaskEvent } from '../../tools/bench/processes/taskTimes.ts';
 import { isMet, missed, nested, reportTable } from '../../tools/bench/report.ts';
 import { percentile, round } from '../../tools/bench/statistics.ts';
+import { until } from '../support/until.ts';
 
 describe('the figures of the benchmarks', () => {
   // Programs read them: a new key is fine, a changed one is not.
@@ -161,4 +165,20 @@ test('mapConcurrently: so many at a time, results in order, the first failure th
   expect(doubled).toEqual([2, 4, 6, 8, 10]);
   expect(most).toBe(2);
   await expect(mapConcurrently([1, 2], 2, async (item) => await (item === 2 ? Promise.reject(new Error('two')) : Promise.resolve(item)))).rejects.toThrow('two');
+});
+
+test('the CPU time of a process and its children: living ones and those that have ended', async () => {
+  const parent = spawn('sh', ['-c', '(while :; do :; done) & echo $!; wait; echo ended; read line'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  try {
+    const pid = parent.pid ?? 0;
+    const lines = createInterface({ input: parent.stdout })[Symbol.asyncIterator]();
+    const child = Number((await lines.next()).value);
+    const ofChildren = async (): Promise<number> => (await cpuSecondsOfFamily(pid)) - (await cpuSecondsOf(pid));
+    await until('the living child to be counted', async () => (await ofChildren()) > 0);
+    process.kill(child, 'SIGKILL');
+    expect((await lines.next()).value).toBe('ended');
+    expect(await ofChildren()).toBeGreaterThan(0);
+  } finally {
+    process.kill(-(parent.pid ?? 0), 'SIGKILL');
+  }
 });

@@ -60,6 +60,7 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_TEMPORAL_UI: 'worker/cli/temporal/session.ts',
       HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registerContainer.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
+      HOLDFAST_TEST_TEMPORAL: 'test/support/lab.ts',
       HOLDFAST_TEST_WORKERS: 'test/support/clusterWorld.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
       HOLDFAST_BENCH_DIR: 'tools/bench/main.ts',

@@ -7,9 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { librariesOf } from '../../deploy/images/sharedLibraries.ts';
 import { mountsBelow } from '../../tools/lab/cleanUp.ts';
-import { componentsOf } from '../../tools/lab/components/index.ts';
+import { COMPONENTS, componentsOf } from '../../tools/lab/components/index.ts';
 import { checksumOf, fillPlatform } from '../../tools/lab/download.ts';
 import { withLock } from '../../tools/lab/lock.ts';
+import { TEMPORAL_SERVERS } from '../../tools/lab/lab.ts';
 import { canListen, freePort } from '../../tools/lab/ports.ts';
 import { isAlive, processStartTime, startDetached, stopProcess } from '../../tools/lab/process.ts';
 import { BINARIES } from '../../tools/lab/versions.ts';
@@ -61,16 +62,24 @@ test('mounts of a lab: the innermost first, blanks decoded, neighbours left alon
   expect(mountsBelow(mountinfo, ['/lab'])).toEqual(['/lab/a/b c', '/lab/a', '/lab']);
 });
 
-test('a component comes after those it needs', () => {
-  for (const nodes of ['none', 'kubelet', 'kwok'] as const) {
-    const names = componentsOf({ temporal: true, kubernetes: true, nodes }).map(({ name }) => name);
-    for (const component of componentsOf({ temporal: true, kubernetes: true, nodes })) {
+describe.each(TEMPORAL_SERVERS)('with Temporal as %s', (temporal) => {
+  test.each(['none', 'kubelet', 'kwok'] as const)('a component comes after those it needs (nodes: %s)', (nodes) => {
+    const components = componentsOf({ temporal, kubernetes: true, nodes });
+    const names = components.map(({ name }) => name);
+    for (const component of components) {
       for (const needed of component.after) {
         expect(names).toContain(needed);
         expect(names.indexOf(needed)).toBeLessThan(names.indexOf(component.name));
       }
     }
-  }
+  });
+});
+
+test('processes of one program are told apart by an argument', () => {
+  const ofOneProgram = Object.groupBy(Object.values(COMPONENTS), ({ binaries }) => binaries[0]);
+  const shared = Object.values(ofOneProgram).filter((components) => components.length > 1);
+  expect(shared.map((components) => components.map(({ name }) => name))).toEqual([['temporal-matching', 'temporal-frontend', 'temporal-history', 'temporal-worker']]);
+  for (const components of shared) expect(new Set(components.map(({ mark }) => mark ?? '')).size).toBe(components.length);
 });
 
 test.each([

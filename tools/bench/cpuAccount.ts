@@ -1,15 +1,32 @@
 /** Who used the processors while a benchmark ran: the figures of a machine that others use too mean little without it. */
 import { readFile } from 'node:fs/promises';
+import type { ComponentName } from '../lab/lab.ts';
 
 /** Clock ticks of /proc: USER_HZ is 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
+/** Of the lab's components the one whose children do the work. */
+const FAMILY: ComponentName = 'postgres';
 
 /** CPU time that a process and all its threads have used so far, in seconds. @throws Error when it has ended */
 export async function cpuSecondsOf(pid: number): Promise<number> {
+  return (await readTimes(pid)).own;
+}
+
+/** … with its children, those included that have ended: PostgreSQL has a process for each connection. */
+export async function cpuSecondsOfFamily(pid: number): Promise<number> {
+  const { own, ended } = await readTimes(pid);
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter((child) => child !== '');
+  const living = await Promise.all(children.map(async (child) => await cpuSecondsOf(Number(child)).catch(() => 0))); // it may have ended meanwhile
+  return living.reduce((sum, seconds) => sum + seconds, own + ended);
+}
+
+/** In seconds; `ended`: of the children that it has waited for. */
+async function readTimes(pid: number): Promise<{ own: number; ended: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   // The second field is the program's name, in brackets, which may hold blanks.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ').map(Number);
+  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15);
+  return { own: (user + system) / TICKS_PER_SECOND, ended: (endedUser + endedSystem) / TICKS_PER_SECOND };
 }
 
 /** CPU time that everybody on this machine has used so far, in seconds. */
@@ -47,5 +64,5 @@ export class CpuAccount {
 }
 
 async function used(pids: ReadonlyMap<string, number>): Promise<Map<string, number>> {
-  return new Map(await Promise.all([...pids].map(async ([name, pid]): Promise<[string, number]> => [name, await cpuSecondsOf(pid)])));
+  return new Map(await Promise.all([...pids].map(async ([name, pid]): Promise<[string, number]> => [name, await (name === FAMILY ? cpuSecondsOfFamily(pid) : cpuSecondsOf(pid))])));
 }

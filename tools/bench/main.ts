@@ -1,6 +1,7 @@
 /** `npm run bench -- NAME` */
 import { fileURLToPath } from 'node:url';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { TEMPORAL_SERVERS, type TemporalServer } from '../lab/lab.ts';
 import type { Benchmark, Measured } from './benchmark.ts';
 import { BENCHMARKS } from './benchmarks/index.ts';
 import { missed, nested, reportTable } from './report.ts';
@@ -20,6 +21,8 @@ interface Flags {
   readonly save?: true;
   readonly note?: string;
   readonly cpuProfile?: string;
+  readonly temporal: TemporalServer;
+  readonly workers: number;
   readonly stateDir: string;
 }
 
@@ -39,15 +42,17 @@ async function run(name: string, flags: Flags): Promise<void> {
   if (!benchmark) throw new Error(`there is no benchmark "${name}"`); // commander has checked it
   const machine = describeMachine();
   const progress = progressSince(performance.now());
-  const options = { stateDir: flags.stateDir, keep: flags.keep === true, cold: flags.cold === true, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) };
+  const options = { stateDir: flags.stateDir, keep: flags.keep === true, cold: flags.cold === true, temporal: flags.temporal, workers: flags.workers, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) };
   const measured = await measure(benchmark, flags, options);
   show(benchmark, measured, flags);
-  if (flags.save) progress(`saved: ${await saveResult(RESULTS, name, machine, measured, flags.note)}`);
+  if (flags.save) progress(`saved: ${await saveResult(RESULTS, name, machine, { temporal: flags.temporal, workers: flags.workers }, measured, flags.note)}`);
   if (flags.check && missed(benchmark, measured.figures).length > 0) process.exitCode = 3;
 }
 
 async function measure(benchmark: Benchmark, flags: Flags, options: WorldOptions): Promise<Measured> {
+  if (flags.workers > 1 && benchmark.severalWorkers !== true) throw new Error(`${benchmark.name} has one worker, or none: leave out --workers`);
   if ('defaultRuns' in benchmark) {
+    if (flags.temporal !== 'dev') throw new Error(`${benchmark.name} runs on Temporal's dev server, or without Temporal: leave out --temporal`);
     if (flags.runners !== undefined || flags.cpuProfile !== undefined) throw new Error(`${benchmark.name} has no runners and no worker: use --runs`);
     return await benchmark.run({ ...options, runs: flags.runs ?? benchmark.defaultRuns, kubelet: flags.kubelet === true });
   }
@@ -70,6 +75,8 @@ const program = new Command('bench')
   .addOption(new Option('--runners <n>', 'how many runners (default: see below)').argParser(positive))
   .addOption(new Option('--runs <n>', 'supervisor: how often each variant; job: how many steps; webhook: seconds of deliveries (default: see below)').argParser(positive))
   .addOption(new Option('--kubelet', 'supervisor: also on pods of a real kubelet (Linux, root)'))
+  .addOption(new Option('--temporal <server>', 'which Temporal: its dev server, or its services in processes of their own on PostgreSQL').choices(TEMPORAL_SERVERS).default('dev'))
+  .addOption(new Option('--workers <n>', 'events, scaleup, churn, recovery: how many workers').argParser(positive).default(1))
   .addOption(new Option('--json', 'print the figures as one JSON object on stdout; the table goes to stderr'))
   .addOption(new Option('--check', 'exit with status 3 when a budget is missed'))
   .addOption(new Option('--save', 'also write the result, with date and machine, into bench/results'))
@@ -92,6 +99,7 @@ Exit status: 0 measured; 1 something failed; 3 (with --check) a budget is missed
 Examples:
   npm run bench -- lifecycle
   npm run bench -- scaleup --runners 500 --json
+  npm run bench -- churn --temporal cluster --workers 2
   npm run bench -- supervisor --kubelet
   HOLDFAST_MAX_CACHED_WORKFLOWS=500 npm run bench -- recovery --cpu-profile /tmp/profiles`,
   )

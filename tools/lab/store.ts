@@ -30,7 +30,7 @@ export const writeRecord = (dir: string, record: LabRecord): Promise<void> => wr
 export function newRecord(dir: string): LabRecord {
   return {
     id: createHash('sha256').update(dir).digest('hex').slice(0, 8),
-    temporal: false,
+    temporal: 'none',
     kubernetes: false,
     nodes: 'none',
     ports: {},

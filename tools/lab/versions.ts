@@ -11,6 +11,8 @@ export interface BinarySpec {
   readonly version: string;
   /** Environment variable with an explicit path. */
   readonly env: string;
+  /** Where distributions put it outside of PATH, the best first. */
+  readonly folders?: readonly string[];
   /** How a binary found in PATH says its version, and which answers will do. Absent: any version will do. */
   readonly versionCheck?: { readonly args: readonly string[]; readonly accept: RegExp };
   readonly download?: Download;
@@ -37,6 +39,8 @@ export type GoBuild =
   | { readonly kind: 'module'; readonly package: string; readonly goMod: string; readonly ldflags: string; readonly main?: string };
 
 const TEMPORAL = '1.5.1';
+/** The one in the CLI above. */
+const TEMPORAL_SERVER = '1.29.1';
 const ETCD = '3.6.6';
 const KUBERNETES = '1.34.3';
 const KWOK = '0.7.0';
@@ -117,6 +121,23 @@ function kubernetesBinary(name: string, env: string): BinarySpec {
   };
 }
 
+/** With the CLI's versions of all modules, so that what was compiled for the CLI need not be compiled again. */
+const TEMPORAL_SERVER_GO_MOD = `module build\ngo 1.25\nrequire github.com/temporalio/cli v${TEMPORAL}\nrequire go.temporal.io/server v${TEMPORAL_SERVER}\n`;
+
+function temporalServerBinary(name: string, env: string, goPackage: string): BinarySpec {
+  const release = `https://github.com/temporalio/temporal/releases/download/v${TEMPORAL_SERVER}`;
+  return {
+    name,
+    release: 'temporal-server',
+    version: TEMPORAL_SERVER,
+    env,
+    versionCheck: { args: ['--version'], accept: /version 1\.29\./ },
+    download: { url: `${release}/temporal_${TEMPORAL_SERVER}_\${os}_\${arch}.tar.gz`, checksumUrl: `${release}/checksums.txt`, member: name },
+    go: { kind: 'module', package: `go.temporal.io/server/cmd/${goPackage}`, goMod: TEMPORAL_SERVER_GO_MOD, ldflags: '-s -w' },
+    fix: `install Temporal's server ${TEMPORAL_SERVER} (https://github.com/temporalio/temporal/releases), or Go >= 1.25 so that the lab can build it`,
+  };
+}
+
 const TEMPORAL_RELEASE = `https://github.com/temporalio/cli/releases/download/v${TEMPORAL}`;
 const ETCD_RELEASE = `https://github.com/etcd-io/etcd/releases/download/v${ETCD}`;
 
@@ -134,6 +155,18 @@ export const BINARIES = {
     },
     go: { kind: 'install', package: 'github.com/temporalio/cli/cmd/temporal' },
     fix: 'install the Temporal CLI (https://docs.temporal.io/cli), or Go >= 1.25 so that the lab can build it',
+  },
+  'temporal-server': temporalServerBinary('temporal-server', 'HOLDFAST_TEMPORAL_SERVER_BIN', 'server'),
+  'temporal-sql-tool': temporalServerBinary('temporal-sql-tool', 'HOLDFAST_TEMPORAL_SQL_TOOL_BIN', 'tools/sql'),
+  postgres: {
+    name: 'postgres',
+    release: 'postgresql',
+    version: '15',
+    env: 'HOLDFAST_POSTGRES_BIN',
+    // Debian's.
+    folders: [15, 16, 17, 18].map((version) => `/usr/lib/postgresql/${version}/bin`),
+    versionCheck: { args: ['--version'], accept: /PostgreSQL\) (1[5-9]|[2-9]\d)/ },
+    fix: 'apt-get install postgresql',
   },
   etcd: {
     name: 'etcd',

@@ -16,6 +16,7 @@ export const churn: WorldBenchmark = {
   name: 'churn',
   summary: 'N runners kept up while 3 N jobs of 2 s are worked off; whenever a runner has ended, another is started',
   defaultRunners: 50,
+  severalWorkers: true,
   figures: {
     jobs: { unit: 'jobs', what: 'of 2 s' },
     jobsPerSecond: { unit: '/s', what: 'from queueing all of them to the last one finished', budget: { kind: 'min', limit: 13 }, compare: 'actions-runner-controller: 3.7 (scale set, default) to 11.5 (legacy, tuned)' },
@@ -30,7 +31,7 @@ export const churn: WorldBenchmark = {
   async run(world, runners): Promise<Measured> {
     const { agent, simulator, progress } = world;
     const jobs = runners * JOBS_PER_RUNNER;
-    await world.startWorker().ready();
+    await Promise.all(world.startWorkers().map((worker) => worker.ready()));
     await warmUp(world);
     progress(`starting ${runners} runners`);
     const numbers = Array.from({ length: runners }, (_, index) => index + 1);

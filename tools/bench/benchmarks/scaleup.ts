@@ -13,6 +13,7 @@ export const scaleup: WorldBenchmark = {
   name: 'scaleup',
   summary: 'N runners at once from nothing to online, the CI server answering in 100 ms',
   defaultRunners: 200,
+  severalWorkers: true,
   figures: {
     runners: { unit: 'runners', what: 'started at once' },
     perSecond: { unit: '/s', what: 'online, from the first start to the last runner online', budget: { kind: 'min', limit: 30 }, compare: 'actions-runner-controller: 2.5 (scale set) to 28 (legacy, tuned)' },
@@ -24,7 +25,7 @@ export const scaleup: WorldBenchmark = {
 
   async run(world, runners): Promise<Measured> {
     const { agent, simulator, progress } = world;
-    await world.startWorker().ready();
+    await Promise.all(world.startWorkers().map((worker) => worker.ready()));
     await warmUp(world);
     await simulator.addFault({ kind: 'latency', ms: CI_SERVER_LATENCY_MS });
     const cpu = await world.cpuAccount();
