@@ -100,7 +100,7 @@ await describeIf('traces', labWithCollector, { temporal: true }, (lab) => {
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
     // A set has no end: what it does by itself is in no trace.
     expect(collector.spans().filter((span) => /:(runnerSet|clock|startRunners|listRunners|admitSet)$/.test(span.name))).toEqual([]);
-    expect(readable(await set.fetchHistory())).toContain(`"trace":"00-${trace}-`);
+    expect(readable(await set.fetchHistory())).toContain(`trace\\":\\"00-${trace}-`);
     expect(worker.log.filter(({ level }) => level === 'error')).toEqual([]);
   }, 120_000);
 
@@ -113,7 +113,7 @@ await describeIf('traces', labWithCollector, { temporal: true }, (lab) => {
     for (const history of histories) {
       expect((history.events ?? []).length).toBeGreaterThan(0);
       expect(JSON.stringify(history)).not.toContain(TRACE_HEADER);
-      expect(readable(history)).not.toContain('"trace"');
+      expect(readable(history)).not.toContain('trace\\"');
     }
     expect(collector.spans()).toEqual([]);
   }, 120_000);

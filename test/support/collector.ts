@@ -47,7 +47,7 @@ export class Collector {
     const config = {
       receivers: { otlp: { protocols: { http: { endpoint: `127.0.0.1:${port}` } } } },
       exporters: { file: { path: this.#file, flush_interval: '100ms' } },
-      service: { telemetry: { metrics: { level: 'none' } }, pipelines: { traces: { receivers: ['otlp'], exporters: ['file'] } } },
+      service: { pipelines: { traces: { receivers: ['otlp'], exporters: ['file'] } } },
     };
     this.#process = spawn(binary, ['--config', `yaml:${JSON.stringify(config)}`], { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#process.stderr?.on('data', (chunk: Buffer) => (this.#log += chunk.toString('utf8')));
