@@ -3,9 +3,10 @@
  *
  * @module holdfast
  */
-export { HoldfastPlugin, workflowsPath, type HoldfastPluginOptions, type HoldfastPluginStatus } from './plugin.ts';
+export { HoldfastPlugin, workflowInterceptorsPath, workflowsPath, type HoldfastPluginOptions, type HoldfastPluginStatus } from './plugin.ts';
 export { ciQueuesOf, type CiQueue } from './settings/ciQueues.ts';
 export { encryptedDataConverter, type EncryptedDataConverterOptions } from './codec/dataConverter.ts';
+export type { SpanTarget } from './tracing/spanSink.ts';
 export { keepSweepSchedule, type SweepScheduleOptions } from './sweepSchedule.ts';
 export { createCiServers, credentialsFor, parseCredentials, type Credential, type Credentials } from '../activities/ciServers/index.ts';
 export type { CiServersOptions } from '../activities/ciServers/createCiServers.ts';

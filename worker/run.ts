@@ -19,7 +19,7 @@ import { connectNative } from './nativeConnection.ts';
 import { packageVersion } from './packageVersion.ts';
 import { HoldfastPlugin } from './plugin.ts';
 import { createPorts } from './createPorts.ts';
-import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
+import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, traceProcess, type RunOptions } from './serviceProcess.ts';
 import type { StopSignal } from './stopSignal.ts';
 import { keepSweepSchedule } from './sweepSchedule.ts';
 import type { TemporalLink } from './temporalLink.ts';
@@ -45,6 +45,7 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   tuneV8(config);
   const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
+  const tracing = await traceProcess('holdfast-worker', config, logger, onClose);
   const temporalMetrics = await installTemporalRuntime(logger);
   let link: TemporalLink<NativeConnection> | undefined;
   let plugin: HoldfastPlugin | undefined;
@@ -73,10 +74,10 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   registerSetMetrics(metrics.registry, async () => (link ? await statuses.now() : []));
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
-  const webhook = config.webhook && (await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics }));
+  const webhook = config.webhook && (await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics, traces: tracing?.deliveries }));
   onClose(async () => await webhook?.close());
 
-  link = await linkTemporal(connectNative, config, dataConverter, logger, stop.signal);
+  link = await linkTemporal(connectNative, config, dataConverter, logger, stop.signal, tracing?.client);
   const { connection } = link;
   onClose(async () => {
     await webhook?.close(); // what it has received is passed on before the connection goes
@@ -93,7 +94,7 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
     const redelivery = startRedelivery({ credentials, ciServers: ports.ciServers, intervalMs, ready, logger, onRedelivered: metrics.redelivered });
     onClose(async () => await redelivery.stop());
   }
-  plugin = new HoldfastPlugin({ ...ports, ...defined({ temporalUi: config.temporalUi }), logger, onCompletion: metrics.completion, onSweep: metrics.swept });
+  plugin = new HoldfastPlugin({ ...ports, ...defined({ temporalUi: config.temporalUi, tracing }), logger, onCompletion: metrics.completion, onSweep: metrics.swept });
   await keepSweeps(config, link.client, ports.compute.owned !== undefined, logger);
   const worker = await Worker.create({ ...workerOptions(config, connection, plugin), dataConverter });
   const running = worker.run();

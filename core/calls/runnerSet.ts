@@ -59,7 +59,8 @@ export interface StartRunnersInput {
   /** They tell of their end before their pod is gone. */
   readonly tellsEndEarly: boolean;
   readonly priority: SetPriority;
-  readonly runners: readonly { readonly workflowId: string; readonly slot?: number }[];
+  /** `trace`: `traceparent` of the job that it is started for. */
+  readonly runners: readonly { readonly workflowId: string; readonly slot?: number; readonly trace?: string }[];
 }
 
 export interface LookForJobsInput {

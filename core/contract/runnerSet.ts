@@ -27,6 +27,8 @@ export interface JobEvent {
   conclusion?: string;
   /** Workflow id of the set that passes the job on, because it cannot serve it now. Absent: the webhook tells. */
   passedBy?: string;
+  /** `traceparent` of the span in which it was told: a runner that is started for it is in the same trace. Absent: nothing is traced. */
+  trace?: string;
 }
 
 /** What a runner tells the set it belongs to. */

@@ -117,12 +117,15 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
         compute: { image: 'my/runner:1', store: { bucket: 'artifacts', secret: 'bucket' }, policy: FULL_VALUES.podPolicy },
         log: { level: 'debug' },
         maxActivities: 300,
+        traces: true,
         redeliveryIntervalMs: 300_000,
         sweepIntervalMs: 0,
         timeouts: { default: { jobTimeoutCap: expect.anything() } },
       });
       const secret = join(folders.at(-1)!, 'keys');
-      expect(loadWebhookConfig({ ...here(envOf(objects, 'holdfast-webhook'), {}), HOLDFAST_WEBHOOK_SECRET_FILE: secret }).warnings).toEqual([]);
+      expect(loadWebhookConfig({ ...here(envOf(objects, 'holdfast-webhook'), {}), HOLDFAST_WEBHOOK_SECRET_FILE: secret })).toMatchObject({ traces: true, warnings: [] });
+      const { spec: { egress } } = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'holdfast-webhook') as unknown as { spec: { egress: { ports: { port: number }[] }[] } };
+      expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 7233, 4318]);
     });
 
     test('are each of the worker, or made by another value', () => {

@@ -52,6 +52,7 @@ export const FULL_VALUES = {
     httpRoute: { enabled: true, host: 'hooks.example.com', parentRefs: [{ name: 'public', namespace: 'gateways' }] },
   },
   sweep: { cronJob: true },
+  traces: { endpoint: 'https://otel-collector.observability:4318', ratio: 0.1 },
   metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } }, prometheusRule: { enabled: true }, dashboards: { enabled: true } },
   networkPolicies: { runnersExcept: ['203.0.113.7/32', '2001:db8::/32'], runnersEgress: [{ to: [{ ipBlock: { cidr: '10.96.0.1/32' } }], ports: [{ port: 443 }] }] },
   sets: [

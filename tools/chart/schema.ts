@@ -62,6 +62,8 @@ const SAID: Readonly<Record<string, Schema>> = {
   'image.pullPolicy': { enum: ['Always', 'IfNotPresent', 'Never'] },
   imagePullSecrets: objects,
   'temporal.address': { type: 'string', pattern: '^[^/]+:[0-9]+$' },
+  'traces.endpoint': { type: 'string', pattern: '^(https?://[^/]+:[0-9]+(/.*)?)?$' },
+  'traces.ratio': { type: 'number', minimum: 0, maximum: 1 },
   installation: dnsLabel,
   runnersNamespace: dnsLabel,
   runnerSetNamespace: { type: 'string', pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$' },

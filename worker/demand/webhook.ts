@@ -41,10 +41,15 @@ export interface WebhookOptions {
   readonly maxInFlight?: number;
   /** Of all bodies that are being read, in bytes. @default 16777216 */
   readonly bodyBudget?: number;
+  /** @default nothing is traced */
+  readonly traces?: DeliveryTraces | undefined;
 }
 
 /** What a delivery tells that is to be passed on. */
-type News = Extract<Delivery, { kind: 'job' | 'change' }>;
+export type News = Extract<Delivery, { kind: 'job' | 'change' }>;
+
+/** Does what has to be done with a delivery in a span of its own. `pass` takes the span, as a `traceparent`, where it is recorded. */
+export type DeliveryTraces = (news: News, delivery: string, pass: (trace?: string) => Promise<Answer>) => Promise<Answer>;
 
 /** Deliveries. */
 const REMEMBERED = 10_000;
@@ -116,7 +121,7 @@ class Receiver {
     try {
       // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
       const delivery = header(headers, 'x-github-delivery');
-      const { result, repeated } = await this.#passed.do(`${delivery} ${header(headers, 'x-hub-signature-256')}`, async () => await this.#pass(read, delivery));
+      const { result, repeated } = await this.#passed.do(`${delivery} ${header(headers, 'x-hub-signature-256')}`, async () => await this.#passTraced(read, delivery));
       return repeated && result === ACCEPTED ? REPEATED : result;
     } finally {
       this.#inFlight--;
@@ -133,6 +138,11 @@ class Receiver {
     if (read.kind === 'job' || read.kind === 'change') return read;
     if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
     return this.refused(read.kind === 'stale' ? STALE : NO_EVENT, headers);
+  }
+
+  async #passTraced(read: News, delivery: string): Promise<Answer> {
+    const { traces } = this.#options;
+    return traces === undefined ? await this.#pass(read, delivery) : await traces(read, delivery, async (trace) => await this.#pass(traced(read, trace), delivery));
   }
 
   /** Never throws: that Temporal does not accept the event is an answer. */
@@ -204,6 +214,12 @@ class Receiver {
     }
     return isSigned(body, signature, secrets);
   }
+}
+
+/** A set starts a runner for a job that is queued: in the job's trace. */
+function traced(read: News, trace: string | undefined): News {
+  if (trace === undefined || read.kind !== 'job' || read.news.event.action !== 'queued') return read;
+  return { ...read, news: { ...read.news, event: { ...read.news.event, trace } } };
 }
 
 async function within<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {

@@ -11,6 +11,7 @@ import type { StorePlace } from '../../activities/compute/kubernetes/storeAccess
 import { RESTRICTED, podPolicySchema, type PodPolicy } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { readDocument } from './settingDocument.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
+import { tracesWanted } from './traces.ts';
 import { unknownSettings } from './unknownSettings.ts';
 import { webhookSecrets, type WebhookEndpoint, type WebhookSecrets } from './webhookSecrets.ts';
 
@@ -65,6 +66,8 @@ export interface HoldfastConfig {
   readonly maxActivities: number;
   readonly workflowStacks: boolean;
   readonly log: { readonly level: string; readonly format: 'json' | 'text' };
+  /** Spans are exported, as OTEL_* says. */
+  readonly traces: boolean;
   readonly versioning: { readonly deploymentName: string; readonly buildId: string } | undefined;
   /** Settings that look like a slip of the pen: not wrong enough to refuse to start. */
   readonly warnings: readonly ConfigProblem[];
@@ -95,9 +98,10 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
   const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems);
   const timeouts = readDocument(set, { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' }, timeoutPolicySchema, problems) ?? {};
   const warnings = unknownSettings(set, Object.keys(settings.shape), 'worker');
+  const traces = tracesWanted(set, warnings);
   // What is missing may be there under a misspelt name.
   if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError([...problems, ...warnings]);
-  return assemble(parsed.data, { temporal, secrets, credentials, timeouts, policy, warnings, set });
+  return assemble(parsed.data, { temporal, secrets, credentials, timeouts, policy, traces, warnings, set });
 }
 
 /**
@@ -119,6 +123,7 @@ interface Read {
   readonly credentials: Credentials;
   readonly timeouts: TimeoutPolicy;
   readonly policy: PodPolicy;
+  readonly traces: boolean;
   readonly warnings: readonly ConfigProblem[];
   readonly set: Env;
 }
@@ -164,6 +169,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
     maxActivities: s.HOLDFAST_MAX_ACTIVITIES,
     workflowStacks: s.HOLDFAST_WORKFLOW_STACKS === 'true',
     log: { level: s.HOLDFAST_LOG_LEVEL, format: s.HOLDFAST_LOG_FORMAT },
+    traces: read.traces,
     versioning:
       s.TEMPORAL_DEPLOYMENT_NAME !== undefined && s.TEMPORAL_WORKER_BUILD_ID !== undefined
         ? { deploymentName: s.TEMPORAL_DEPLOYMENT_NAME, buildId: s.TEMPORAL_WORKER_BUILD_ID }

@@ -18,6 +18,8 @@ export interface CarriedJobs {
   /** Keys of jobs that are over, by the minute in which they were. */
   readonly over: readonly (readonly [number, readonly string[]])[];
   readonly forgottenUntil?: number;
+  /** key, `traceparent` */
+  readonly traces?: readonly (readonly [string, string])[];
   readonly startedTotal: number;
   readonly completedTotal: number;
 }
@@ -44,6 +46,8 @@ export class SetJobs {
   readonly #confirmed = new Map<string, number>();
   #queued = 0;
   #passedOn = 0;
+  /** Traces of queued jobs for which no runner has been started yet, by key: which runner a job gets is the CI server's choice, so that the oldest has the next one. */
+  readonly #traces = new Map<string, string>();
   /** Key to the time it was over; oldest first. */
   readonly #over = new Map<string, number>();
   /** Jobs that were over by then, or were queued by then and of which nobody ever told more, may be forgotten. */
@@ -57,6 +61,7 @@ export class SetJobs {
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
     this.#forgottenUntil = carried.forgottenUntil ?? 0;
+    for (const [key, trace] of carried.traces ?? []) this.#traces.set(key, trace);
     for (const [key, state, since, seenAt, runnerName, confirmedAt, repository, passedTo, passedHere] of carried.live) {
       this.#keep(key, {
         state,
@@ -87,6 +92,7 @@ export class SetJobs {
       over: [...over],
       names: [...names.keys()],
       ...(this.#forgottenUntil === 0 ? {} : { forgottenUntil: this.#forgottenUntil }),
+      ...(this.#traces.size === 0 ? {} : { traces: [...this.#traces] }),
       startedTotal: this.startedTotal,
       completedTotal: this.completedTotal,
     };
@@ -103,7 +109,18 @@ export class SetJobs {
 
   /** Takes an event in. @returns the job as it is now; `undefined` when it was over already, or there are too many */
   take(event: JobEvent, now: number): JobRecord | undefined {
-    return this.#set(jobKey(event), (job) => applyJobEvent(job, event, now), now);
+    const key = jobKey(event);
+    const isNew = !this.#live.has(key);
+    const job = this.#set(key, (known) => applyJobEvent(known, event, now), now);
+    if (isNew && event.trace !== undefined && job?.state === 'queued') this.#traces.set(key, event.trace);
+    return job;
+  }
+
+  /** Those of the oldest jobs, for runners that are started now. */
+  takeTraces(count: number): string[] {
+    const taken = [...this.#traces].slice(0, count);
+    for (const [key] of taken) this.#traces.delete(key);
+    return taken.map(([, trace]) => trace);
   }
 
   /**
@@ -232,6 +249,7 @@ export class SetJobs {
     for (const [key, { state, since, seenAt }] of this.#live) {
       if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
       this.#drop(key);
+      this.#traces.delete(key);
       this.#forgottenUntil = Math.max(this.#forgottenUntil, since);
     }
   }
@@ -250,6 +268,7 @@ export class SetJobs {
     const before = this.#live.get(key);
     const after = change(before);
     if (after === undefined || after === before) return after;
+    if (after.state !== 'queued') this.#traces.delete(key);
     if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_LIVE_JOBS) return undefined;
     if (after.state === 'assigned' && before?.state !== 'assigned') this.startedTotal++;
     if (after.state !== 'done') {

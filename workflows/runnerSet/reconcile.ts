@@ -242,9 +242,10 @@ export class RunningSet {
   async #start(count: number): Promise<Timed> {
     const { name, generation, ephemeral, template, slots, priority } = this.state.facts.spec;
     const free = slots ? this.state.runners.freeSlots(count) : [];
+    const traces = this.state.jobs.takeTraces(count);
     const runners = Array.from({ length: count }, (_none, index) => {
-      const slot = free[index];
-      return { workflowId: runnerWorkflowId(name, freshSuffix(Math.random)), ...defined({ slot }) };
+      const [slot, trace] = [free[index], traces[index]];
+      return { workflowId: runnerWorkflowId(name, freshSuffix(Math.random)), ...defined({ slot, trace }) };
     });
     // Before they are started: an end that is told at once must find them.
     this.state.starting(runners, this.#now);

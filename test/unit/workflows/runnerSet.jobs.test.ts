@@ -44,6 +44,18 @@ describe('the last word on a job', () => {
 });
 
 describe('all jobs of a set', () => {
+  test('the runners that are started next are in the traces of the oldest jobs that wait, each once, in the next run too', () => {
+    const jobs = new SetJobs('linux');
+    const queued = (jobId: number): JobEvent => ({ action: 'queued', jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: jobId, trace: `trace-${jobId}` });
+    for (const id of [1, 2, 3, 4, 5]) jobs.take(queued(id), 1_000);
+    jobs.take({ ...queued(1), action: 'in_progress', runnerName: 'x' }, 1_000); // somebody else's runner was faster
+    expect(jobs.takeTraces(2)).toEqual(['trace-2', 'trace-3']);
+    jobs.take(queued(2), 1_001); // its delivery is sent again
+    const next = new SetJobs('linux', jobs.carry());
+    expect([next.takeTraces(9), next.takeTraces(9)]).toEqual([['trace-4', 'trace-5'], []]);
+    expect(next.carry()).not.toHaveProperty('traces');
+  });
+
   test('another attempt is another job; each is released once', () => {
     const jobs = new SetJobs('linux');
     for (const one of [queued, event('queued', { runAttempt: 2 }), done, done, queued]) jobs.take(one, 1);
