@@ -9,6 +9,8 @@ import { together } from '../support/together.ts';
 
 const JOBS = 22;
 const EPHEMERAL = 5;
+/** Longer than a worker holds back that a runner for one job is busy: of a shorter job its end tells. */
+const EPHEMERAL_COUNTS = 8;
 const BOUND_MS = 2_000;
 const BOUND_BEFORE_PROBES_MS = 3_500;
 
@@ -71,9 +73,9 @@ async function playEphemeral(world: ClusterWorld, lives: number, waiting: boolea
   const seen: Latencies = { starts: [], ends: [] };
   for (let count = 0; count < lives; count++) {
     const run = await world.start(waiting ? 'awaited' : 'ephemeral');
-    const early = waiting ? run.queueJob(countingJob(4)) : undefined;
+    const early = waiting ? run.queueJob(countingJob(EPHEMERAL_COUNTS)) : undefined;
     if (!waiting) await isIdle(run);
-    const job = early ?? run.queueJob(countingJob(4));
+    const job = early ?? run.queueJob(countingJob(EPHEMERAL_COUNTS));
     const result = await run.ends();
     expect(result).toMatchObject({ outcome: 'succeeded', message: 'The runner did its job and exited with code 0.', attempt: 1, unregisterAttempts: 0 });
     // The registration, and nothing else: neither its state nor its removal was asked for.
