@@ -5,7 +5,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { until } from '../support/until.ts';
-import { SEARCH_ATTRIBUTES, ciEventSignal } from '../../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES, ciEventSignal, podStateSignal } from '../../core/contract/index.ts';
 
 await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -50,6 +50,23 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.end(pod, 0);
     expect(await run.result()).toMatchObject({ outcome: 'succeeded', runnerName });
     expectNothingLeft({ compute, ci });
+  });
+
+  test('a runner that is told to be busy some time after it is has been busy since: so says its deadline, and its record', async () => {
+    const run = await world.start({ timeouts: { jobTimeout: '1h' } });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { podUid = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+    await run.handle.signal(podStateSignal, { uid: podUid, state: 'busy', forMs: 60_000 });
+    const { phases, waitsUntil = '' } = await run.reaches('Busy', (status) => status.phase === 'Busy');
+    const at = (wanted: string): string | undefined => phases.find(({ phase }) => phase === wanted)?.at;
+    // Not before it was idle.
+    expect(at('Busy')).toBe(at('Idle'));
+    expect(Date.parse(waitsUntil)).toBeLessThanOrEqual(Date.now() + 59 * 60_000);
+    compute.startJob(pod);
+    compute.endJob(pod);
+    compute.end(pod, 0);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
   });
 
   test('one missed readiness probe is not a job: it is idle again, and is replaced when it is lost', async () => {

@@ -120,22 +120,22 @@ export class RunnerLife {
     return { name: this.runnerName, ...defined({ id: this.runner.id }) };
   }
 
-  /** Moves to a phase, and shows it. */
-  enter(phase: RunnerPhase, verdict: ShownVerdict = {}): void {
+  /** Moves to a phase, and shows it. @param sinceMs - when it began, if that was told later (ms since the epoch) */
+  enter(phase: RunnerPhase, verdict: ShownVerdict = {}, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
-    this.pass(phase);
+    this.pass(phase, sinceMs);
     this.#display.list(this.spec, phase, this.runnerName, verdict);
     this.waitFor(undefined);
   }
 
   /** Notes a phase that is over by the time it is known, or soon after: in the record, not worth an event. */
-  pass(phase: RunnerPhase): void {
+  pass(phase: RunnerPhase, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
-    const now = Date.now();
-    const since = this.phases.at(-1)?.at;
-    observePhase(this.#phase, now - (since === undefined ? this.bornAtMs : Date.parse(since)));
+    const lastAt = Date.parse(this.phases.at(-1)?.at ?? new Date(this.bornAtMs).toISOString());
+    const at = Math.max(lastAt, sinceMs);
+    observePhase(this.#phase, at - lastAt);
     this.#phase = phase;
-    this.phases.push({ phase, at: new Date(now).toISOString() });
+    this.phases.push({ phase, at: new Date(at).toISOString() });
     if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);
   }
 

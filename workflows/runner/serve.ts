@@ -13,7 +13,7 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
   const over = () => runner.ended !== undefined || life.cancel !== undefined || runner.doubted !== undefined;
   while (!over()) {
     const busy = runner.busySince !== undefined;
-    life.enter(busy ? 'Busy' : 'Idle');
+    life.enter(busy ? 'Busy' : 'Idle', {}, runner.busySince);
     if (!busy && life.isDoubtful) {
       if (spec.set !== undefined) life.requestCancel({ mode: 'drain', reason: `it was busy for ${formatDuration(runner.unconfirmedMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`, by: 'drain' });
       else runner.doubted = { cause: 'run_timeout', why: 'The runner was busy for as long as one job may be, and no event of the CI server named a job' };
