@@ -70,6 +70,8 @@ export const SET_EXAMPLES: readonly object[] = [
     recreationGuard: '0s',
     queueCheck: '1m',
     schedules: [{ cron: '0 8 * * 1-5', timeZone: 'Europe/Berlin', duration: '10h', minIdle: 5, max: 50 }],
+    limits: { perRepository: 5, repositories: [{ names: ['acme/*'], max: 10 }], maxRunnerHours: 100 },
+    priority: 'high',
     rollout: { maxSurge: 2 },
     holds: ['demand-1'],
     paused: false,
