@@ -25,13 +25,14 @@ interface BaseImage {
 
 /** Makes those that the engine has not. @param folder - for what is slow to make, which stays there */
 export async function makeBaseImages(engine: Engine, folder: string): Promise<void> {
-  for (const { reference, config, fill } of await baseImages(folder)) {
+  for (const image of await baseImages(folder)) {
+    const { reference, config } = image;
     if (await engine.has(reference)) continue;
     progress(`making ${reference}`);
     const root = join(folder, 'root');
     await rm(root, { recursive: true, force: true });
     await mkdir(root, { recursive: true });
-    await fill(root);
+    await image.fill(root);
     const { stderr } = await engine.run('sh', ['-c', 'tar -C "$1" -c . | { shift; docker import "$@"; }', 'import', root, ...config.flatMap((line) => ['--change', line]), '-', reference]);
     if (!(await engine.has(reference))) throw new Error(`${reference} was not made: ${stderr}`);
     await rm(root, { recursive: true });

@@ -68,14 +68,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     await startToldSet(client(), taskQueue, setId(name), { labels, scope, scopeKind });
   const setId = (name: string): string => `set-${name}-${taskQueue}`;
 
-  interface Delivery {
-    readonly body?: unknown;
-    readonly event?: string;
-    readonly secret?: string;
-    readonly id?: string;
-    readonly headers?: Record<string, string>;
-    readonly to?: FastifyInstance;
-  }
+  type Delivery = Partial<Readonly<{ body: unknown; event: string; secret: string; id: string; headers: Record<string, string>; to: FastifyInstance }>>;
   async function deliver({ body = {}, event = 'workflow_job', secret = SECRET, id = randomUUID(), headers = {}, to = server }: Delivery): Promise<LightMyRequestResponse> {
     const payload = typeof body === 'string' ? body : JSON.stringify(body);
     const signature = { 'x-hub-signature-256': payload === '' ? 'sha256=' : await sign(secret, payload) };

@@ -177,7 +177,7 @@ export class SetModel {
 
   #list(): void {
     const listed = [...this.runners.values()].map(({ workflowId, name: runnerName, phase, startedAt, generation, ephemeral }) => ({ workflowId, runnerName, phase, startedAt, generation, ephemeral }));
-    this.state.listed(listed, this.state.missing(listed, this.now), this.now);
+    this.state.listed(listed, this.state.doubtful(listed, this.now).filter((id) => !this.runners.has(id)), this.now);
   }
 
   #start(count: number): void {

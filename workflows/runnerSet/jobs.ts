@@ -7,6 +7,7 @@ import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJobs } from '../../core/domain/ciServer.ts';
 import { jobKey, type JobState } from '../../core/domain/jobSteps.ts';
 import { AssignedJobs } from './assignedJobs.ts';
+import { JobTraces } from './jobTraces.ts';
 import { applyJobEvent, confirmAbsent, confirmQueued, without, type JobRecord } from './jobRecord.ts';
 
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
@@ -46,8 +47,7 @@ export class SetJobs {
   readonly #confirmed = new Map<string, number>();
   #queued = 0;
   #passedOn = 0;
-  /** Traces of queued jobs for which no runner has been started yet, by key: which runner a job gets is the CI server's choice, so that the oldest has the next one. */
-  readonly #traces = new Map<string, string>();
+  readonly traces: JobTraces;
   /** Key to the time it was over; oldest first. */
   readonly #over = new Map<string, number>();
   /** Jobs that were over by then, or were queued by then and of which nobody ever told more, may be forgotten. */
@@ -57,11 +57,11 @@ export class SetJobs {
 
   constructor(set: string, carried?: CarriedJobs) {
     this.#assigned = new AssignedJobs(set);
+    this.traces = new JobTraces(carried?.traces);
     if (carried === undefined) return;
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
     this.#forgottenUntil = carried.forgottenUntil ?? 0;
-    for (const [key, trace] of carried.traces ?? []) this.#traces.set(key, trace);
     for (const [key, state, since, seenAt, runnerName, confirmedAt, repository, passedTo, passedHere] of carried.live) {
       this.#keep(key, {
         state,
@@ -92,7 +92,7 @@ export class SetJobs {
       over: [...over],
       names: [...names.keys()],
       ...(this.#forgottenUntil === 0 ? {} : { forgottenUntil: this.#forgottenUntil }),
-      ...(this.#traces.size === 0 ? {} : { traces: [...this.#traces] }),
+      ...this.traces.carry(),
       startedTotal: this.startedTotal,
       completedTotal: this.completedTotal,
     };
@@ -112,15 +112,8 @@ export class SetJobs {
     const key = jobKey(event);
     const isNew = !this.#live.has(key);
     const job = this.#set(key, (known) => applyJobEvent(known, event, now), now);
-    if (isNew && event.trace !== undefined && job?.state === 'queued') this.#traces.set(key, event.trace);
+    if (isNew && event.trace !== undefined && job?.state === 'queued') this.traces.set(key, event.trace);
     return job;
-  }
-
-  /** Those of the oldest jobs, for runners that are started now. */
-  takeTraces(count: number): string[] {
-    const taken = [...this.#traces].slice(0, count);
-    for (const [key] of taken) this.#traces.delete(key);
-    return taken.map(([, trace]) => trace);
   }
 
   /**
@@ -249,7 +242,7 @@ export class SetJobs {
     for (const [key, { state, since, seenAt }] of this.#live) {
       if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
       this.#drop(key);
-      this.#traces.delete(key);
+      this.traces.delete(key);
       this.#forgottenUntil = Math.max(this.#forgottenUntil, since);
     }
   }
@@ -268,7 +261,7 @@ export class SetJobs {
     const before = this.#live.get(key);
     const after = change(before);
     if (after === undefined || after === before) return after;
-    if (after.state !== 'queued') this.#traces.delete(key);
+    if (after.state !== 'queued') this.traces.delete(key);
     if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_LIVE_JOBS) return undefined;
     if (after.state === 'assigned' && before?.state !== 'assigned') this.startedTotal++;
     if (after.state !== 'done') {

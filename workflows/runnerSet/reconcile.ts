@@ -242,7 +242,7 @@ export class RunningSet {
   async #start(count: number): Promise<Timed> {
     const { name, generation, ephemeral, template, slots, priority } = this.state.facts.spec;
     const free = slots ? this.state.runners.freeSlots(count) : [];
-    const traces = this.state.jobs.takeTraces(count);
+    const traces = this.state.jobs.traces.take(count);
     const runners = Array.from({ length: count }, (_none, index) => {
       const [slot, trace] = [free[index], traces[index]];
       return { workflowId: runnerWorkflowId(name, freshSuffix(Math.random)), ...defined({ slot, trace }) };

@@ -210,14 +210,9 @@ export class SetState {
     for (const workflowId of gone) this.#vanished(workflowId, now);
   }
 
-  /** Those that a list of this time should have, and has not. A clock that was ahead has brought the set's own time, at which it starts its runners, ahead of others. */
-  missing(listed: readonly ListedRunner[], at: number): string[] {
-    return this.runners.missing(listed, Math.max(at, this.facts.at));
-  }
-
-  /** Those of whom a list proves nothing: the missing, and those that the set does not know. One that is behind has some that have ended. */
+  /** Those of whom a list proves nothing: the missing, by the set's own time, which a clock that was ahead has brought ahead of others; and those that the set does not know. */
   doubtful(listed: readonly ListedRunner[], at: number): string[] {
-    return [...this.missing(listed, at), ...this.runners.strangers(listed)];
+    return [...this.runners.missing(listed, Math.max(at, this.facts.at)), ...this.runners.strangers(listed)];
   }
 
   /** @param gone - those of the {@link doubtful} that do not run, by Temporal's own record */

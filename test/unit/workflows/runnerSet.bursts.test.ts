@@ -109,7 +109,7 @@ describe('a burst of news in one moment', () => {
       const listed = Array.from({ length: size }, (_none, index) => ({ workflowId: idOf(index), runnerName: nameOf(index), phase, startedAt: AGO }));
       const gone = listed.filter((_one, index) => index % 3 === 0).map(({ workflowId }) => workflowId);
       return countVisits(() => {
-        state.missing(listed.slice(0, size / 2), NOW);
+        state.doubtful(listed.slice(0, size / 2), NOW);
         state.listed(listed, gone, NOW);
         state.settle(NOW);
         decideSet(state, NOW);

@@ -49,10 +49,10 @@ describe('all jobs of a set', () => {
     const queued = (jobId: number): JobEvent => ({ action: 'queued', jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: jobId, trace: `trace-${jobId}` });
     for (const id of [1, 2, 3, 4, 5]) jobs.take(queued(id), 1_000);
     jobs.take({ ...queued(1), action: 'in_progress', runnerName: 'x' }, 1_000); // somebody else's runner was faster
-    expect(jobs.takeTraces(2)).toEqual(['trace-2', 'trace-3']);
+    expect(jobs.traces.take(2)).toEqual(['trace-2', 'trace-3']);
     jobs.take(queued(2), 1_001); // its delivery is sent again
     const next = new SetJobs('linux', jobs.carry());
-    expect([next.takeTraces(9), next.takeTraces(9)]).toEqual([['trace-4', 'trace-5'], []]);
+    expect([next.traces.take(9), next.traces.take(9)]).toEqual([['trace-4', 'trace-5'], []]);
     expect(next.carry()).not.toHaveProperty('traces');
   });
 

@@ -167,7 +167,7 @@ describe('what a list says of a runner is its own word', () => {
   test('that it is not there proves nothing, until Temporal itself says that it is gone', () => {
     const state = busySet(true);
     const later = NOW + 3_600_000;
-    expect(state.missing([], later)).toEqual([workflowId]);
+    expect(state.doubtful([], later)).toEqual([workflowId]);
     state.listed([], [], later);
     expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
     state.listed([], [workflowId], later);
@@ -177,7 +177,7 @@ describe('what a list says of a runner is its own word', () => {
   test('that it is missing is seen by the set’s own time, where a clock that was ahead has brought that ahead of the list’s', () => {
     const state = busySet(true);
     state.settle(NOW + 5_001);
-    expect(state.missing([], NOW - 3_600_000)).toEqual([workflowId]);
+    expect(state.doubtful([], NOW - 3_600_000)).toEqual([workflowId]);
   });
 
   test('what was asked of it is carried over', () => {

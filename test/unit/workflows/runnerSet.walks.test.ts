@@ -86,7 +86,7 @@ function walk(how: Walk, renews: boolean): Told {
       made++;
       queue();
     }
-    for (const id of [...model.queue]) {
+    for (const id of model.queue.slice()) {
       const { cancelled } = how;
       if (cancelled === undefined || !cancelled.jobs(id) || model.now - (queuedAt.get(id) ?? 0) < cancelled.afterMs) continue;
       model.queue.splice(model.queue.indexOf(id), 1);

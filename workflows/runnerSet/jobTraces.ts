@@ -1,0 +1,27 @@
+/** Traces of queued jobs for which no runner has been started yet: which runner a job gets is the CI server's choice, so that the oldest has the next one. */
+export class JobTraces {
+  readonly #byKey: Map<string, string>;
+
+  constructor(carried: readonly (readonly [string, string])[] = []) {
+    this.#byKey = new Map(carried);
+  }
+
+  carry(): { traces?: readonly (readonly [string, string])[] } {
+    return this.#byKey.size === 0 ? {} : { traces: [...this.#byKey] };
+  }
+
+  set(key: string, trace: string): void {
+    this.#byKey.set(key, trace);
+  }
+
+  delete(key: string): void {
+    this.#byKey.delete(key);
+  }
+
+  /** Those of the oldest jobs, for runners that are started now. */
+  take(count: number): string[] {
+    const taken = [...this.#byKey].slice(0, count);
+    for (const [key] of taken) this.#byKey.delete(key);
+    return taken.map(([, trace]) => trace);
+  }
+}
