@@ -4,11 +4,12 @@
  * its set is drained when one looks.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { WorkflowFailedError } from '@temporalio/client';
 import pMap from 'p-map';
 import type { Logger } from 'pino';
 import { scheduleFault } from '../../activities/sets/schedules.ts';
+import { FAILURE_TYPES } from '../../core/calls/index.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { diffSets } from '../cli/set/setDiff.ts';
@@ -181,13 +182,20 @@ export class RunnerSetController {
     } catch (error) {
       // Another worker's controller, most likely: the next look tells.
       if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
-      if (!(error instanceof WorkflowFailedError)) throw error;
-      const why = error.cause?.message ?? error.message;
+      const why = refusalIn(error);
+      if (why === undefined) throw error;
       this.#refused.set(uid, { generation, at: Date.now(), why });
       return { ready: false, reason: 'Refused', message: why };
     }
     return undefined;
   }
+}
+
+/** What a set says against a declaration; `undefined`: something else is amiss, and may not be next time. */
+function refusalIn(error: unknown): string | undefined {
+  const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
+  const refusals: readonly unknown[] = [FAILURE_TYPES.invalidInput, FAILURE_TYPES.setRefuses];
+  return cause instanceof ApplicationFailure && refusals.includes(cause.type) ? cause.message : undefined;
 }
 
 interface Admitted {

@@ -1,12 +1,11 @@
 /** The sets of RunnerSet resources at Temporal: found, started, changed and ended. */
-import { randomUUID } from 'node:crypto';
-import { WorkflowFailedError, type Client, type WorkflowExecutionDescription, type WorkflowStartOptions } from '@temporalio/client';
-import { TerminatedFailure, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
+import { WorkflowFailedError, type Client, type WorkflowExecutionDescription } from '@temporalio/client';
+import { TerminatedFailure, WorkflowNotFoundError } from '@temporalio/common';
 import { z } from 'zod';
-import { RUNNER_SET_WORKFLOW, SET_COMMAND_WORKFLOW, SET_RESOURCE_MEMO, setCommandId, setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus, type SetCommand, type SetResource } from '../../core/contract/index.ts';
+import { RUNNER_SET_WORKFLOW, SET_COMMAND_WORKFLOW, SET_RESOURCE_MEMO, setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus, type SetResource } from '../../core/contract/index.ts';
 import { runningSets } from '../../core/domain/visibility.ts';
-import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
+import { setCommandOptions } from '../setCommand.ts';
 import { setStartOptions } from '../setStart.ts';
 
 export interface SetWorkflowsOptions {
@@ -69,24 +68,16 @@ export class SetWorkflows {
     await client().workflow.start(RUNNER_SET_WORKFLOW, { ...options, memo: { ...memo, [SET_RESOURCE_MEMO]: resource } });
   }
 
-  /** @throws WorkflowFailedError when the set refuses, or what the client throws when no worker carries it out in time */
+  /** @throws WorkflowFailedError when the set refuses, or does not answer */
   async apply(input: RunnerSetInput): Promise<void> {
     const client = this.#options.client();
-    await client.withDeadline(Date.now() + COMMAND_DEADLINE_MS, async () => await client.workflow.execute(SET_COMMAND_WORKFLOW, this.#command(input.name, randomUUID(), { command: 'apply', declaration: input })));
+    await client.withDeadline(Date.now() + COMMAND_DEADLINE_MS, async () => await client.workflow.execute(SET_COMMAND_WORKFLOW, setCommandOptions(input.name, { command: 'apply', declaration: input }, this.#options.taskQueue)));
   }
 
-  /** Leaves the word with Temporal, which keeps it until a worker runs; once for each resource. @param uid - of the resource that has made the set */
+  /** Temporal keeps it until the set hears it: of several at once it takes one. @param uid - of the resource that has made the set */
   async end(name: string, uid: string, reason: string): Promise<void> {
-    const options = this.#command(name, uid, { command: 'drain', reason });
-    try {
-      await this.#options.client().workflow.start(SET_COMMAND_WORKFLOW, { ...options, workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY', workflowIdConflictPolicy: 'USE_EXISTING' });
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    }
-  }
-
-  #command(set: string, request: string, command: SetCommand): WorkflowStartOptions {
-    return { workflowId: setCommandId(set, request), taskQueue: this.#options.taskQueue, args: [{ set, ...command }], staticSummary: workflowSummary(`${command.command} the set ${set}, for its RunnerSet resource`) };
+    const { client, taskQueue } = this.#options;
+    await client().workflow.start(SET_COMMAND_WORKFLOW, setCommandOptions(name, { command: 'drain', reason }, taskQueue, uid));
   }
 
   async #describe(name: string): Promise<WorkflowExecutionDescription | undefined> {

@@ -1,11 +1,10 @@
 /** What `holdfast set` asks of a set's workflow, and its errors in the words of sets. */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { WorkflowFailedError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { WorkflowFailedError, type WorkflowExecutionDescription, type WorkflowStartOptions } from '@temporalio/client';
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common';
 import { FAILURE_TYPES } from '../../../core/calls/index.ts';
-import { RUNNER_SET_WORKFLOW, SET_COMMAND_WORKFLOW, setCommandId, setWorkflowId, type SetAnswer, type SetCommand, type SetCommandInput } from '../../../core/contract/index.ts';
-import { workflowSummary } from '../../../core/domain/workflowSummary.ts';
+import { RUNNER_SET_WORKFLOW, SET_COMMAND_WORKFLOW, setWorkflowId, type SetAnswer, type SetCommand } from '../../../core/contract/index.ts';
+import { setCommandOptions } from '../../setCommand.ts';
 import { CliError } from '../terminal/exit.ts';
 import { QUERY_TIMEOUT_MS } from '../runner/runnerState.ts';
 import type { Session } from '../temporal/session.ts';
@@ -65,13 +64,13 @@ export async function tellSet(session: Session, set: CommandedSet, command: SetC
   const deadline = performance.now() + COMMAND_TIMEOUT_MS;
   const left = (): number => Math.max(1, deadline - performance.now());
   const name = nameOf(set.workflowId);
-  const id = newCommandId(set);
+  const options = optionsFor(set, command);
   let isKept = false;
   for (;;) {
     try {
-      if (!isKept) await start(session, set, id, command, left());
+      if (!isKept) await session.attempt((client) => client.workflow.start(SET_COMMAND_WORKFLOW, options), left());
       isKept = true;
-      return await session.attempt((client) => client.workflow.getHandle(id).result() as Promise<SetAnswer>, left());
+      return await session.attempt((client) => client.workflow.getHandle(options.workflowId).result() as Promise<SetAnswer>, left());
     } catch (error) {
       if (error instanceof WorkflowFailedError) throw refusal(error, name);
       if (!isConnectionLoss(error)) throw setError(error, session, set.workflowId);
@@ -83,18 +82,10 @@ export async function tellSet(session: Session, set: CommandedSet, command: SetC
 
 /** Leaves a command with Temporal, which keeps it until a worker runs. @throws CliError */
 export async function leaveCommand(session: Session, set: CommandedSet, command: SetCommand): Promise<void> {
-  await session.call(async () => await start(session, set, newCommandId(set), command), { workflowId: set.workflowId });
+  await session.call((client) => client.workflow.start(SET_COMMAND_WORKFLOW, optionsFor(set, command)), { workflowId: set.workflowId });
 }
 
-const newCommandId = ({ workflowId }: CommandedSet): string => setCommandId(nameOf(workflowId), randomUUID());
-
-async function start(session: Session, { workflowId: setId, taskQueue }: CommandedSet, workflowId: string, command: SetCommand, timeoutMs?: number): Promise<void> {
-  const set = nameOf(setId);
-  const input: SetCommandInput = { set, ...command };
-  const staticSummary = workflowSummary(`${command.command} the set ${set}`);
-  // The same one where the answer to the start before was lost.
-  await session.attempt((client) => client.workflow.start(SET_COMMAND_WORKFLOW, { workflowId, taskQueue, args: [input], staticSummary, workflowIdConflictPolicy: 'USE_EXISTING' }), timeoutMs);
-}
+const optionsFor = ({ workflowId, taskQueue }: CommandedSet, command: SetCommand): WorkflowStartOptions => setCommandOptions(nameOf(workflowId), command, taskQueue);
 
 /** Any error of the client, in the words of sets. */
 export function setError(error: unknown, session: Session, workflowId: string): CliError {
