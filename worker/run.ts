@@ -23,6 +23,7 @@ import type { StopSignal } from './stopSignal.ts';
 import { keepSweepSchedule } from './sweepSchedule.ts';
 import type { TemporalLink } from './temporalLink.ts';
 import { installTemporalRuntime } from './temporalRuntime.ts';
+import { startRunnerSetController } from './resources/startRunnerSetController.ts';
 import { startWebhook } from './startWebhook.ts';
 
 /**
@@ -100,6 +101,8 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.
   if (stop.signal.aborted) worker.shutdown();
   else stop.signal.addEventListener('abort', () => worker.shutdown());
+  const resources = await startRunnerSetController(config, { client, logger: logger.child({ component: 'runnerSets' }), onRequest: metrics.kubernetesRequest });
+  onClose(async () => await resources?.stop());
   logger.info({ taskQueue: config.taskQueue, compute: config.compute.kind, credentials: Object.keys(config.credentials), http: address, ...defined({ webhook: webhook?.address }) }, 'worker started');
   try {
     await running;

@@ -94,6 +94,14 @@ export interface SetCover {
 }
 export const SET_COVER_MEMO = 'covers';
 
+/** The RunnerSet resource that a set was started for, as a memo of its workflow under {@link SET_RESOURCE_MEMO}. */
+export interface SetResource {
+  namespace: string;
+  name: string;
+  uid: string;
+}
+export const SET_RESOURCE_MEMO = 'resource';
+
 /** What a set notes at each runner that it starts, as a memo of the runner's workflow under {@link SET_RUNNER_MEMO}. */
 export interface SetRunnerMemo {
   /** Hash of its template. */

@@ -32,6 +32,7 @@ export const FULL_VALUES = {
   temporal: { address: 'temporal:7233', namespace: 'ci', tlsSecret: 'temporal-tls', tlsServerCa: true, apiKeySecret: 'temporal-key', codecKeySecret: 'codec' },
   readNodes: true,
   viewerGroup: 'ci-viewers',
+  runnerSetNamespace: 'ci-sets',
   runnerImage: 'my/runner:1',
   settings: { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_SECRET: 'bucket', HOLDFAST_LOG_LEVEL: 'debug', HOLDFAST_MAX_ACTIVITIES: 300, HOLDFAST_SWEEP_INTERVAL: 'off', HOLDFAST_TIMEOUTS: { default: { jobTimeoutCap: '12h' } } },
   podPolicy: { privileged: true, serviceAccounts: ['holdfast-job-pods'], resources: { cpu: '8' } },

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { outcomeOf, runnerTable } from '../../worker/cli/runner/listRunners.ts';
 import { Output } from '../../worker/cli/terminal/output.ts';
 import { pendingActivities } from '../../worker/cli/temporal/pendingActivities.ts';
-import { workflowSummary } from '../../worker/cli/temporal/summary.ts';
+import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 import { PhaseLine, seenText } from '../../worker/cli/runner/phaseLine.ts';
 import { cleanDeep, formatAge } from '../../worker/cli/terminal/text.ts';
 import { CliError } from '../../worker/cli/terminal/exit.ts';

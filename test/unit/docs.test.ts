@@ -8,6 +8,7 @@ import { CHILD_ENV_PREFIX } from '../../supervisor/settings.ts';
 import { scheduleFault } from '../../activities/sets/schedules.ts';
 import { admitSets } from '../../worker/cli/set/setAdmission.ts';
 import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
+import { inputOf, type RunnerSetResource } from '../../worker/resources/runnerSetResource.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import * as contract from '../../core/contract/index.ts';
 import { jobSchema, MAX_STEPS, parseJobInput } from '../../core/input/job.ts';
@@ -184,7 +185,9 @@ describe('docs/fleets.md', () => {
   const yaml = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text);
 
   test.each(yaml.map((text, index) => [index + 1, text] as const))('the sets of its YAML block %i can be applied', (_number, text) => {
-    expect(admitSets(readSetDocuments(text, 'f'), 'f')).not.toEqual([]);
+    const [first] = parseAllDocuments(text).map((document) => document.toJS() as RunnerSetResource & { kind?: string });
+    const sets = first?.kind === 'RunnerSet' ? JSON.stringify(inputOf(first)) : text;
+    expect(admitSets(readSetDocuments(sets, 'f'), 'f')).not.toEqual([]);
   });
 
   test('gives every field, and the defaults of the code', () => {

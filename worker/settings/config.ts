@@ -33,6 +33,8 @@ export interface HoldfastConfig {
         readonly kind: 'kubernetes';
         readonly namespace: string | undefined;
         readonly allNamespaces: boolean;
+        /** `undefined`: no RunnerSet resources. */
+        readonly runnerSetNamespace: string | undefined;
         readonly kubeconfig: string | undefined;
         readonly context: string | undefined;
         readonly image: string;
@@ -140,6 +142,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
             kind: 'kubernetes',
             namespace: s.HOLDFAST_KUBERNETES_NAMESPACE,
             allNamespaces: s.HOLDFAST_ALL_NAMESPACES === 'true',
+            runnerSetNamespace: s.HOLDFAST_RUNNER_SET_NAMESPACE,
             kubeconfig: s.HOLDFAST_KUBECONFIG,
             context: s.HOLDFAST_KUBE_CONTEXT,
             image: s.HOLDFAST_RUNNER_IMAGE,

@@ -22,6 +22,33 @@
 {{ include "holdfast.credentialSecrets" . }}
 {{- end }}
 
+{{- define "holdfast.workerPodMetadata" -}}
+metadata:
+  labels:
+    {{- toYaml (merge (dict "app" (printf "%s-worker" (include "holdfast.fullname" .))) .Values.worker.podLabels) | nindent 4 }}
+  {{- $annotations := deepCopy .Values.worker.podAnnotations }}
+  {{- if .Values.podPolicy }}
+  {{- /* Read at start only. */}}
+  {{- $annotations = set $annotations "checksum/pod-policy" (toJson .Values.podPolicy | sha256sum) }}
+  {{- end }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+
+{{/* A pod's spec without what Temporal's worker controller adds of its Connection. Argument: the spec as YAML. */}}
+{{- define "holdfast.withoutConnection" -}}
+{{- $spec := fromYaml . -}}
+{{- $theirs := list "TEMPORAL_ADDRESS" "TEMPORAL_NAMESPACE" "TEMPORAL_TLS_CLIENT_CERT_PATH" "TEMPORAL_TLS_CLIENT_KEY_PATH" "HOLDFAST_TEMPORAL_API_KEY_FILE" -}}
+{{- range $container := $spec.containers }}
+{{- $env := list }}
+{{- range $container.env }}{{ if not (has .name $theirs) }}{{ $env = append $env . }}{{ end }}{{ end }}
+{{- $_ := set $container "env" $env }}
+{{- end }}
+{{- toYaml $spec }}
+{{- end }}
+
 {{- define "holdfast.workerPod" -}}
 serviceAccountName: {{ include "holdfast.fullname" . }}-worker
 # Above HOLDFAST_SHUTDOWN_FORCE (50s).
@@ -37,6 +64,9 @@ containers:
       {{- end }}
       {{- if ne .Values.supervisorImage "none" }}
       - { name: HOLDFAST_SUPERVISOR_IMAGE, value: {{ .Values.supervisorImage | default (include "holdfast.image" .) | quote }} }
+      {{- end }}
+      {{- with .Values.runnerSetNamespace }}
+      - { name: HOLDFAST_RUNNER_SET_NAMESPACE, value: {{ . | quote }} }
       {{- end }}
       {{- if .Values.podPolicy }}
       - { name: HOLDFAST_POD_POLICY_FILE, value: /etc/holdfast/pod-policy/pod-policy.yaml }

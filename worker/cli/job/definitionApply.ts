@@ -4,7 +4,7 @@ import { JOB_DEFINITION_WORKFLOW, SEARCH_ATTRIBUTES, applyDefinitionSignal, jobD
 import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
 import { changeText, diffDeclarations, type SetChange } from '../set/setDiff.ts';
 import type { Session } from '../temporal/session.ts';
-import { workflowSummary } from '../temporal/summary.ts';
+import { workflowSummary } from '../../../core/domain/workflowSummary.ts';
 import { CliError, EXIT } from '../terminal/exit.ts';
 import type { Output } from '../terminal/output.ts';
 import type { AdmittedDefinitionDocument } from './definitionAdmission.ts';

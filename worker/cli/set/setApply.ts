@@ -5,11 +5,12 @@ import { applyUpdate, setDeclarationQuery, setStatusQuery, setWorkflowId, type R
 import { CliError, EXIT } from '../terminal/exit.ts';
 import type { Output } from '../terminal/output.ts';
 import type { Session } from '../temporal/session.ts';
+import { summaryOf } from '../../setStart.ts';
 import type { AdmittedDocument } from './setAdmission.ts';
 import { askSet, describeSetById, setError, tellSet } from './setClient.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from './setDiff.ts';
 import { readSetEnd } from './setEnd.ts';
-import { countText, sizeText, startSet, summaryOf } from './setStart.ts';
+import { countText, sizeText, startSet } from './setStart.ts';
 
 /** What is to be done for one document, and what became of it. */
 interface Application {
