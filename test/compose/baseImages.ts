@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { addProgram } from '../../tools/lab/images/rootfs.ts';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
+import { BINARIES } from '../../tools/lab/versions.ts';
 import { PROJECT, type Engine } from './engine.ts';
 
 const run = promisify(execFile);
@@ -51,9 +52,9 @@ async function baseImages(folder: string): Promise<BaseImage[]> {
     { reference: await base('runner.Dockerfile', 'ghcr.io/'), config: ['USER 1001', 'WORKDIR /home/runner'], fill: fillRunner },
     { reference: image('temporal'), config: ['USER 1000', 'WORKDIR /home/temporal', 'ENTRYPOINT ["temporal"]', 'VOLUME /home/temporal'], fill: fillTemporal },
     { reference: image('temporal-schema'), config: ['USER 1000'], fill: async (root) => await fillAdminTools(root, modules) },
-    { reference: image('temporal-server'), config: ['USER 1000', 'WORKDIR /etc/temporal', 'ENTRYPOINT ["temporal-server", "--root", "/etc/temporal", "--env", "docker", "--allow-no-auth", "start"]'], fill: async (root) => await fillServer(root, modules) },
+    { reference: image('temporal-server'), config: ['USER 1000', 'WORKDIR /etc/temporal', 'ENTRYPOINT ["/entrypoint.sh"]'], fill: async (root) => await fillServer(root, modules) },
     { reference: image('temporal-ui'), config: ['USER 1000', 'WORKDIR /home/ui-server', 'ENTRYPOINT ["temporal-ui", "--env", "docker", "start"]'], fill: async (root) => await fillUi(root, modules) },
-    { reference: image('postgres'), config: ['ENV PGDATA=/var/lib/postgresql/data', 'ENTRYPOINT ["/entrypoint.sh"]'], fill: fillPostgres },
+    { reference: image('postgres'), config: ['USER 70', 'ENV PGDATA=/var/lib/postgresql/data', 'ENTRYPOINT ["/entrypoint.sh"]'], fill: fillPostgres },
   ];
 }
 
@@ -125,16 +126,25 @@ async function fillServer(root: string, modules: string): Promise<void> {
   await addGo(root, 'temporal-server');
   await mkdir(join(root, 'etc/temporal/config'), { recursive: true });
   await copyFile(`${serverModule(modules)}/config/docker.yaml`, join(root, 'etc/temporal/config/docker.yaml'));
+  await writeFile(join(root, 'entrypoint.sh'), SERVER_ENTRYPOINT, { mode: 0o755 });
 }
 
 async function fillUi(root: string, modules: string): Promise<void> {
   await addShell(root);
   await addGo(root, 'temporal-ui');
   await mkdir(join(root, 'home/ui-server/config'), { recursive: true });
-  await copyFile(`${modules}/github.com/temporalio/ui-server/v2@v2.42.1/config/docker.yaml`, join(root, 'home/ui-server/config/docker.yaml'));
+  await copyFile(`${modules}/github.com/temporalio/ui-server/v2@v${BINARIES['temporal-ui'].version}/config/docker.yaml`, join(root, 'home/ui-server/config/docker.yaml'));
 }
 
-const serverModule = (modules: string): string => `${modules}/go.temporal.io/server@v1.29.1`;
+/** As the published image: whoever listens everywhere has to say where others find it. */
+const SERVER_ENTRYPOINT = `#!/bin/sh
+set -eu
+export BIND_ON_IP="\${BIND_ON_IP:-$(hostname -i)}"
+if [ "$BIND_ON_IP" = 0.0.0.0 ]; then export TEMPORAL_BROADCAST_ADDRESS="\${TEMPORAL_BROADCAST_ADDRESS:-$(hostname -i)}"; fi
+exec temporal-server --root /etc/temporal --env docker --allow-no-auth start
+`;
+
+const serverModule = (modules: string): string => `${modules}/go.temporal.io/server@v${BINARIES['temporal-server'].version}`;
 
 /** As the published image: on an empty folder it makes the user of POSTGRES_USER, with the password. */
 async function fillPostgres(root: string): Promise<void> {
@@ -156,12 +166,12 @@ async function fillPostgres(root: string): Promise<void> {
 
 const POSTGRES_ENTRYPOINT = `#!/bin/sh
 set -eu
-chown 70:70 "$PGDATA" && chmod 700 "$PGDATA"
 if [ ! -e "$PGDATA/PG_VERSION" ]; then
-  printf %s "$POSTGRES_PASSWORD" >/tmp/password && chown 70 /tmp/password
-  setuidgid postgres initdb -D "$PGDATA" --username "$POSTGRES_USER" --pwfile /tmp/password --auth-host scram-sha-256 --auth-local trust --locale C --encoding UTF8
+  chmod 700 "$PGDATA"
+  printf %s "$POSTGRES_PASSWORD" >/tmp/password
+  initdb -D "$PGDATA" --username "$POSTGRES_USER" --pwfile /tmp/password --auth-host scram-sha-256 --auth-local trust --locale C --encoding UTF8
   rm /tmp/password
   echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
 fi
-exec setuidgid postgres postgres -D "$PGDATA" -c 'listen_addresses=*'
+exec postgres -D "$PGDATA" -c 'listen_addresses=*'
 `;
