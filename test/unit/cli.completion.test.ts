@@ -32,7 +32,7 @@ test.each<[words: string[], offers: string[]]>([
   [['--namespace', 'runner', 'se'], ['set']],
   [['completion', ''], ['bash', 'zsh', 'fish']],
   [['set', 'apply', '-f', ''], []],
-  [['run', '--', 'runner', ''], []],
+  [['run', '--', 'make', '--o'], []],
   [['complet'], ['completion']],
   [['runner', 'get', 'x'], []],
 ])('%j offers %j', async (words, offers) => {
