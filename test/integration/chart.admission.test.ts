@@ -33,9 +33,11 @@ await describeIf('the chart, before an API server', prepare, { kubernetes: true 
     for (const definition of definitions) expect(await api.refusal(definition, { dryRun: false })).toBeUndefined();
     const names = definitions.map(({ metadata }) => metadata.name ?? '');
     await until('the custom resources to be served', async () => (await Promise.all(names.map(async (name) => await extensions.readCustomResourceDefinition({ name })))).every(({ status }) => status?.conditions?.some(({ type, status: state }) => type === 'Established' && state === 'True')));
+    // A namespace that is there.
     full = await helm.template({ ...FULL_VALUES, runnersNamespace, runnerSetNamespace: runnersNamespace }, { namespace });
     // Established is sooner than found by its kind, and than answered for.
-    await until('the API server to know each kind', async () => (await refusals(full)).every((refusal) => !/knows no|: 404 /.test(refusal)));
+    let unknown: string[] = [];
+    await until('the API server to know each kind', async () => (unknown = (await refusals(full)).filter((refusal) => /knows no|: 404 /.test(refusal))).length === 0, () => unknown.join('\n'));
   }, 60_000);
   afterAll(async () => {
     helm.close();
