@@ -130,6 +130,25 @@ test.each<[string, Partial<PodView>, string[]]>([
   await watcher.stop();
 });
 
+test('that a runner was busy, and nobody was told, comes with its end', async () => {
+  const compute = new FakeCompute();
+  const completer = new RecordingCompleter();
+  const watcher = await startWatcher({ compute, completer, heldBackAnswers: new HeldBackAnswers(), logger: quiet, againMs: [] });
+  const ends: (PodView | undefined)[] = [];
+  for (const job of [true, false]) {
+    const { name } = await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: String(job), attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
+    completer.waits.set(`ended/${name}`, 'runner-1');
+    compute.start(name);
+    if (job) compute.startJob(name);
+    compute.end(name, 0);
+    await watcher.idle();
+    ends.push(completer.answers.get(`ended/${name}`));
+  }
+  expect(ends.map((pod) => pod?.endedBusy)).toEqual([true, undefined]);
+  expect(completer.states).toEqual([]);
+  await watcher.stop();
+});
+
 test('leaves a pod that did not do its job to its workflow', async () => {
   const { compute, completer, watcher, name } = await world();
   completer.waits.set(`ended/${name}`, 'runner-1');

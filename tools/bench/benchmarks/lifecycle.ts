@@ -39,15 +39,17 @@ export const lifecycle: WorldBenchmark = {
   async run(world, runners): Promise<Measured> {
     const worker = await world.startWorker().ready();
     const before = await readCounters(world, await worker.metrics());
-    const lives: Life[] = [];
+    const ids: string[] = [];
     for (let number = 1; number <= runners; number++) {
       const { workflowId } = await startRunner(world, number);
       await untilPhase(world, 'Idle', 1);
       await world.simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS });
       await untilClosed(world, number);
-      lives.push(await lifeOf(world, workflowId));
+      ids.push(workflowId);
     }
+    // At once: KWOK deletes what it sees deleted, which the API server counts, too.
     const after = await readCounters(world, await worker.metrics());
+    const lives = await Promise.all(ids.map(async (id) => await lifeOf(world, id)));
     for (const [verb, resource] of WORKER_ONLY) {
       const key = `${verb} ${resource}`;
       const own = (after.done.worker[key] ?? 0) - (before.done.worker[key] ?? 0);
