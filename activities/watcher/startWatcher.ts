@@ -83,16 +83,17 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   });
 
   const watch = await compute.watch({
-    changed(pod, previous) {
+    changed(seen, previous) {
       const nowMs = Date.now();
+      // Its end has to say what was held back.
+      const pod: PodView = seen.ended && states.forget(seen) ? { ...seen, endedBusy: true } : seen;
       for (const condition of POD_CONDITIONS) {
         // Told first: an answer that is held back takes the place of the wait's.
         const answered = heldBackAnswers?.changed(pod, condition) === true;
         if (!answered && isNews(condition, pod, previous, nowMs) && !isTooSoon(condition, pod, nowMs)) completions.offer(condition, pod);
       }
       timers.set(pod, nowMs, () => timeHasCome(pod, nowMs));
-      if (pod.ended) states.forget(pod);
-      else tellState(pod, stateNews(pod, previous, nowMs));
+      if (!pod.ended) tellState(pod, stateNews(pod, previous, nowMs));
     },
     relisted(pods) {
       void queue.add('search for waits whose pod vanished', async () => await lookForVanished(compute, completer, pods.values()));

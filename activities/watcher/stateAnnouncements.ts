@@ -68,9 +68,11 @@ export class StateAnnouncements {
     announced.next = next;
   }
 
-  /** Nothing more is to be told of a pod that has ended. */
-  forget({ uid }: PodView): void {
+  /** Nothing more is to be told of a pod that has ended. @returns whether it was busy, and that is untold */
+  forget({ uid }: PodView): boolean {
+    const untold = this.#pods.get(uid)?.next?.state === 'busy';
     this.#pods.delete(uid);
+    return untold;
   }
 
   stop(): void {

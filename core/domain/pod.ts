@@ -143,6 +143,8 @@ export interface SeenPod extends PodRef {
   readonly reusable?: true;
   /** As of the request. */
   readonly tellsBusy?: true;
+  /** Of one that has ended: it was busy when it was last seen to live, which nobody was told. */
+  readonly endedBusy?: true;
   /** It is not known yet whether it is busy: it is from then on if nothing else is told (ISO 8601). */
   readonly busyFrom?: string;
 }

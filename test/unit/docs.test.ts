@@ -65,7 +65,6 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_TEST_BUSY_RUNNERS: 'test/e2e/chart.test.ts',
       HOLDFAST_TEST_TEMPORAL: 'test/support/lab.ts',
       HOLDFAST_TEST_WORKERS: 'test/support/clusterWorld.ts',
-      HOLDFAST_TEST_BUSY_RUNNERS: 'test/e2e/chart.test.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
       HOLDFAST_BENCH_DIR: 'tools/bench/main.ts',
       HOLDFAST_BENCH_WINDOW: 'tools/bench/benchmarks/waiting.ts',

@@ -75,6 +75,7 @@ export function see(life: RunnerLife, pod: SeenPod): boolean {
   else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true, ...defined({ unseenEnd: pod.unseenEnd }) } : pod;
   const busy = isBusy(pod, Date.now());
   if (busy !== undefined && pod.online === true && !pod.ended) life.heardPod(busy);
+  if (pod.endedBusy === true) life.heardPod(true);
   const job = pod.exit?.record?.job;
   // What the runner itself wrote down at its end beats what was last seen of it: its probes fail in its last moments, as those of a busy one do.
   if (job !== undefined) runner.podBusy = job === 'running' || job === 'interrupted';
