@@ -16,6 +16,7 @@ import { JobDefinitions } from './jobDefinitions.ts';
 import { tellRunner } from './namedRunners.ts';
 import { OncePerKey } from './oncePerKey.ts';
 import { header, refusalOf, type Headers } from './refusal.ts';
+import { RunnerHints } from './runnerHints.ts';
 import { isSigned } from './signature.ts';
 import { ACCEPTED, BAD_SIGNATURE, BODY_LIMIT, NOT_OURS, NO_EVENT, NO_JSON, OVERLOADED, PONG, REPEATED, STALE, UNAVAILABLE, type Answer } from './webhookAnswers.ts';
 import { readDelivery, type Delivery, type JobNews } from './webhookDelivery.ts';
@@ -35,6 +36,8 @@ export interface WebhookOptions {
   readonly onDelivery?: (outcome: string) => void;
   /** Told of each event of a job that a runner of a set runs, for metrics. */
   readonly onJob?: (set: string, news: JobNews) => void;
+  /** How long the runner of a set waits for an event that its set has, in ms; see {@link RunnerHints}. @default 5000 */
+  readonly hintsHeldMs?: number;
   /** How long Temporal may take, in ms. @default 8000 (GitHub gives up on a delivery after 10 s) */
   readonly deadlineMs?: number;
   /** Deliveries on their way to Temporal at once; what is beyond is asked to come again. @default 1000 */
@@ -61,6 +64,7 @@ const RETRY_AFTER_S = 10;
 /** Adds the route to the server. */
 export async function registerWebhook(server: FastifyInstance, options: WebhookOptions): Promise<void> {
   const receiver = new Receiver(options);
+  server.addHook('onClose', async () => await receiver.close());
   const bodies = new BodyBudget(options.bodyBudget ?? BODY_BUDGET);
   const finish = async (reply: FastifyReply, { outcome, status, message }: Answer): Promise<FastifyReply> => {
     options.onDelivery?.(outcome);
@@ -91,6 +95,7 @@ class Receiver {
   readonly #options: WebhookOptions;
   readonly #signals: DemandSignals;
   readonly #definitions: JobDefinitions;
+  readonly #hints: RunnerHints;
   /**
    * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
    * another replica has passed on is not known here: the sets bear repetitions.
@@ -103,6 +108,16 @@ class Receiver {
     this.#options = options;
     this.#signals = new DemandSignals(options.client);
     this.#definitions = new JobDefinitions(options.client, options.taskQueue);
+    this.#hints = new RunnerHints(
+      async (name, event) => await tellRunner(options.client(), name, event),
+      (error) => this.#log.line('hint', (leftOut) => options.logger.warn({ err: error, leftOut }, 'a runner of a set was not told of its job; its set was')),
+      options.hintsHeldMs,
+    );
+  }
+
+  /** Tells what waits to be told. */
+  async close(): Promise<void> {
+    await this.#hints.close();
   }
 
   /** Says in the log why a delivery is refused. */
@@ -181,18 +196,17 @@ class Receiver {
   async #tell(news: JobNews, signal: AbortSignal): Promise<{ told: boolean; runBy: string | undefined }> {
     const { runner } = news;
     const set = runner === undefined ? undefined : setOfRunner(runner.name);
-    const [sets, toldRunner] = await Promise.all([
-      this.#tellSets(news, set, signal),
-      runner === undefined ? false : tellRunner(this.#options.client(), runner.name, runner.event),
-    ]);
+    const sets = await this.#tellSets(news, set, signal);
+    if (runner !== undefined && sets.isOwnTold) this.#hints.later(runner.name, runner.event);
+    const toldRunner = runner !== undefined && !sets.isOwnTold && (await tellRunner(this.#options.client(), runner.name, runner.event));
     return { told: sets.told || toldRunner, runBy: sets.isOwnThere ? set : undefined };
   }
 
   /**
    * @param own - the set whose runner may run the job: it learns that it is busy, or free again
-   * @returns whether any has the event, and whether that set is there
+   * @returns whether any has the event, whether that set is there, and whether it has the event
    */
-  async #tellSets(news: JobNews, own: string | undefined, signal: AbortSignal): Promise<{ told: boolean; isOwnThere: boolean }> {
+  async #tellSets(news: JobNews, own: string | undefined, signal: AbortSignal): Promise<{ told: boolean; isOwnThere: boolean; isOwnTold: boolean }> {
     const ownId = own === undefined ? undefined : setWorkflowId(own);
     for (let again = false; ; again = true) {
       const { chosen, running } = await this.#options.sets.choose(news, again);
@@ -200,7 +214,7 @@ class Receiver {
       const ids = [...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])])];
       const told = await Promise.all(ids.map(async (id) => await this.#signals.send(id, news.event, signal)));
       // Ended since it was listed: the job is for whichever set covers it now.
-      if (again || chosen === undefined || told[0]) return { told: told.includes(true), isOwnThere };
+      if (again || chosen === undefined || told[0]) return { told: told.includes(true), isOwnThere, isOwnTold: ownId !== undefined && told[ids.indexOf(ownId)] === true };
     }
   }
 
