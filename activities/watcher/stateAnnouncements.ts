@@ -75,7 +75,9 @@ export class StateAnnouncements {
     return untold;
   }
 
+  /** That a runner is busy, and was held back, is told first. */
   stop(): void {
+    for (const announced of this.#pods.values()) if (announced.next?.state === 'busy') this.#turn(announced, announced.next);
     this.#pods.clear();
   }
 

@@ -54,6 +54,8 @@ export type News = Extract<Delivery, { kind: 'job' | 'change' }>;
 /** Does what has to be done with a delivery in a span of its own. `pass` takes the span, as a `traceparent`, where it is recorded. */
 export type DeliveryTraces = (news: News, delivery: string, pass: (trace?: string) => Promise<Answer>) => Promise<Answer>;
 
+/** GitHub gives up on a delivery after 10 s. */
+const DEADLINE_MS = 8_000;
 /** Deliveries. */
 const REMEMBERED = 10_000;
 /** Bodies that are being read, all together: two thousand deliveries of 8 KiB, as GitHub sends them. */
@@ -109,7 +111,8 @@ class Receiver {
     this.#signals = new DemandSignals(options.client);
     this.#definitions = new JobDefinitions(options.client, options.taskQueue);
     this.#hints = new RunnerHints(
-      async (name, event) => await tellRunner(options.client(), name, event),
+      // Its own time: that of the delivery, which it would have without a word, is over by then.
+      async (name, event) => await options.client().withDeadline(Date.now() + (options.deadlineMs ?? DEADLINE_MS), async () => await tellRunner(options.client(), name, event)),
       (error) => this.#log.line('hint', (leftOut) => options.logger.warn({ err: error, leftOut }, 'a runner of a set was not told of its job; its set was')),
       options.hintsHeldMs,
     );
@@ -162,7 +165,7 @@ class Receiver {
 
   /** Never throws: that Temporal does not accept the event is an answer. */
   async #pass({ kind, news }: News, delivery: string): Promise<Answer> {
-    const { client, logger, deadlineMs = 8_000 } = this.#options;
+    const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
       const telling = client().withDeadline(Date.now() + deadlineMs, async () => (kind === 'job' ? await this.#passJob(news, deadline) : await this.#definitions.tell(news.repository, news.change)));
@@ -197,8 +200,10 @@ class Receiver {
     const { runner } = news;
     const set = runner === undefined ? undefined : setOfRunner(runner.name);
     const sets = await this.#tellSets(news, set, signal);
-    if (runner !== undefined && sets.isOwnTold) this.#hints.later(runner.name, runner.event);
-    const toldRunner = runner !== undefined && !sets.isOwnTold && (await tellRunner(this.#options.client(), runner.name, runner.event));
+    // When a job failed tells whether it was interrupted.
+    const mayWait = sets.isOwnTold && (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');
+    if (runner !== undefined && mayWait) this.#hints.later(runner.name, runner.event);
+    const toldRunner = runner !== undefined && !mayWait && (await tellRunner(this.#options.client(), runner.name, runner.event));
     return { told: sets.told || toldRunner, runBy: sets.isOwnThere ? set : undefined };
   }
 

@@ -30,7 +30,8 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
     if (woken) continue;
     // Nothing is stopped on an old view: that it is idle again may have been lost, and that it is busy is told some seconds later.
     if (spec.scope !== undefined && (!busy || runner.podBusy === true)) await lookAtPod(life, busy ? 'does its job still run?' : 'has it taken no job?');
-    if ((runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline) continue;
+    if (runner.pod?.ended === true) runner.ended ??= runner.pod;
+    if (over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline) continue;
     if (busy) life.requestCancel({ mode: 'stop', reason: life.whyOutOfTime(), by: 'run_timeout' });
     else life.requestCancel({ mode: 'drain', reason: `it was idle for ${formatDuration(spec.timeouts.idleMs ?? 0)}`, by: 'idle_timeout' });
   }

@@ -94,7 +94,7 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
 export function decideEnding(f: EndFacts): EndDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
-  if (f.doubted !== undefined && !wasBusy(f)) return whenDoubted(f.doubted);
+  if (f.doubted !== undefined && !wasBusy(f) && !(f.ephemeral && f.sawJob)) return whenDoubted(f.doubted);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
   if (exit?.record?.reason === 'timeout') return end('aborted', 'The command ran into its timeout.', 'run_timeout');
