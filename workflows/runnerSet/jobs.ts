@@ -9,6 +9,8 @@ import { jobKey, type JobState } from '../../core/domain/jobSteps.ts';
 import { AssignedJobs } from './assignedJobs.ts';
 import { JobTraces } from './jobTraces.ts';
 import { applyJobEvent, confirmAbsent, confirmQueued, without, type JobRecord } from './jobRecord.ts';
+import type { JobCount } from './limits.ts';
+import { countByRepository, lastQueued, overdue, waitsHere } from './waitingJobs.ts';
 
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
 export interface CarriedJobs {
@@ -137,10 +139,9 @@ export class SetJobs {
     return this.#live.get(jobKey(event));
   }
 
-  /** Those that wait here, the last to come first: at the most so many. */
-  lastQueued(count: number): { key: string; repository: string; since: number }[] {
-    const waiting = [...this.#live].flatMap(([key, job]) => (waitsHere(job) ? [{ key, repository: job.repository, since: job.since }] : []));
-    return waiting.toSorted((a, b) => b.since - a.since || (a.key < b.key ? -1 : 1)).slice(0, count);
+  /** Those that wait here, the last to come first: at the most so many. @param asking - only so many of each repository, the first to come. @default all */
+  lastQueued(count: number, asking?: ReadonlyMap<string, number>): ReturnType<typeof lastQueued> {
+    return lastQueued(this.#live, count, asking);
   }
 
   /** It is another set's from now on. @returns what is known of it; `undefined`: it is over */
@@ -154,9 +155,8 @@ export class SetJobs {
   }
 
   /** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
-  overdue(before: number, count: number): { key: string; repository: string }[] {
-    const waiting = [...this.#live].flatMap(([key, job]) => (waitsHere(job) && job.seenAt < before ? [{ key, repository: job.repository, seenAt: job.seenAt }] : []));
-    return waiting.toSorted((a, b) => a.seenAt - b.seenAt).slice(0, count).map(({ key, repository }) => ({ key, repository }));
+  overdue(before: number, count: number): ReturnType<typeof overdue> {
+    return overdue(this.#live, before, count);
   }
 
   /** Keys of the jobs that wait here because other sets have passed them on, and the sets that this one has passed jobs on to. */
@@ -195,17 +195,9 @@ export class SetJobs {
     return this.#passedOn;
   }
 
-  /** What {@link count} counts, by repository. */
-  byRepository(leaves: (workflowId: string) => boolean): Map<string, { queued: number; assigned: number }> {
-    const counts = new Map<string, { queued: number; assigned: number }>();
-    const of = ({ repository }: JobRecord): { queued: number; assigned: number } => {
-      const count = counts.get(repository) ?? { queued: 0, assigned: 0 };
-      counts.set(repository, count);
-      return count;
-    };
-    for (const job of this.#live.values()) if (waitsHere(job)) of(job).queued++;
-    for (const job of this.#assigned.asking(leaves)) of(job).assigned++;
-    return counts;
+  /** What {@link count} counts, and what was passed on, by repository. */
+  byRepository(leaves: (workflowId: string) => boolean): Map<string, JobCount> {
+    return countByRepository(this.#live, this.#assigned.asking(leaves));
   }
 
   /** Jobs that ask for a place of this set. @param leaves - tells runners whose jobs ask for none */
@@ -295,6 +287,3 @@ export class SetJobs {
     this.#assigned.delete(key);
   }
 }
-
-/** Does it ask this set for a runner? */
-const waitsHere = ({ state, passedTo }: JobRecord): boolean => state === 'queued' && passedTo === undefined;

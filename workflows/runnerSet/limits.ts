@@ -6,9 +6,15 @@ import { matchesPattern } from '../../core/domain/filterPattern.ts';
 export interface JobCount {
   readonly queued: number;
   readonly assigned: number;
+  /** Jobs that were passed on to other sets. @default 0 */
+  readonly elsewhere?: number;
 }
 
-export interface WithinLimits extends JobCount {
+export interface WithinLimits {
+  readonly queued: number;
+  readonly assigned: number;
+  /** The queued ones by repository. Absent: there is no limit. */
+  readonly asking?: ReadonlyMap<string, number>;
   /** Jobs that ask for no runner because of a limit, by what it is for: a repository, or the names of an entry. */
   readonly heldBack: ReadonlyMap<string, number>;
 }
@@ -35,27 +41,34 @@ export class JobLimits {
 
   /**
    * Of these jobs, those that the set has runners for. What a repository has beyond its limit counts neither queued nor assigned: the CI server may give its jobs
-   * runners that were started for others', and then others must not be started in their place, again and again.
+   * runners that were started for others', and then others must not be started in their place, again and again. What was passed on takes up its repository's limit:
+   * else the next that it holds back would follow, until all of them are elsewhere.
    */
   count(jobs: ReadonlyMap<string, JobCount>): WithinLimits {
     const { perRepository = Number.POSITIVE_INFINITY, repositories = [] } = this.of;
     const left = repositories.map(({ max }) => max);
-    const heldBack = new Map<string, number>();
-    const total = { queued: 0, assigned: 0 };
-    for (const [repository, { queued, assigned }] of jobs) {
+    for (const [repository, { elsewhere = 0 }] of jobs) {
       const entry = this.#entryOf(repository);
-      const alone = Math.min(queued + assigned, perRepository);
+      if (entry >= 0) left[entry] = Math.max(0, (left[entry] ?? 0) - elsewhere);
+    }
+    const heldBack = new Map<string, number>();
+    const asking = new Map<string, number>();
+    const total = { queued: 0, assigned: 0 };
+    for (const [repository, { queued, assigned, elsewhere = 0 }] of jobs) {
+      const entry = this.#entryOf(repository);
+      const alone = Math.min(queued + assigned, Math.max(0, perRepository - elsewhere));
       const counted = Math.min(alone, left[entry] ?? Number.POSITIVE_INFINITY);
       if (entry >= 0) left[entry] = (left[entry] ?? 0) - counted;
       const running = Math.min(assigned, counted);
       total.assigned += running;
       total.queued += counted - running;
+      asking.set(repository, counted - running);
       // What runs already is not held back.
       const queuedBeyond = (limit: number): number => Math.max(0, queued - Math.max(0, limit - assigned));
       add(heldBack, repository, queuedBeyond(alone));
       add(heldBack, repositories[entry]?.names.join(', ') ?? '', queuedBeyond(counted) - queuedBeyond(alone));
     }
-    return { ...total, heldBack };
+    return { ...total, asking, heldBack };
   }
 
   #entryOf(repository: string): number {

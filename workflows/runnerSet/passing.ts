@@ -6,7 +6,7 @@ import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
 import type { SetFacts } from './carried.ts';
 import type { JobRecord } from './jobRecord.ts';
 import type { SetJobs } from './jobs.ts';
-import { jobsBeyond, type SetParts } from './size.ts';
+import { jobsBeyond, withinLimits, type SetParts } from './size.ts';
 
 /** Jobs and pieces of news in one activity: each is some 100 bytes. */
 const BATCH = 1_000;
@@ -32,7 +32,7 @@ export class Passing {
   /** What is to be passed on now. */
   next(parts: SetParts, now: number): PassOnInput {
     const { spec, ending, passAgainAt = 0 } = parts.facts;
-    const jobs = passAgainAt > now ? [] : parts.jobs.lastQueued(Math.min(BATCH, jobsBeyond(parts)));
+    const jobs = passAgainAt > now ? [] : parts.jobs.lastQueued(Math.min(BATCH, jobsBeyond(parts)), withinLimits(parts).asking);
     return { set: spec.name, cover: setCover(spec), jobs, ends: ending !== undefined, handingOn: this.#handingOn.slice(0, BATCH) };
   }
 

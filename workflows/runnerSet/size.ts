@@ -56,9 +56,12 @@ function room({ full, roomAt, spec }: SetFacts, isFull: boolean, now: number): P
 }
 
 /** The jobs that ask for a place of the set, and of those the ones that its limits let it have runners for. */
-export function withinLimits({ jobs, runners, limits }: Pick<SetParts, 'jobs' | 'runners' | 'limits'>): WithinLimits {
+export function withinLimits({ facts, jobs, runners, limits }: Pick<SetParts, 'facts' | 'jobs' | 'runners' | 'limits'>): WithinLimits {
   const leaves = (workflowId: string): boolean => runners.get(workflowId)?.state === 'draining';
-  return limits.any ? limits.count(jobs.byRepository(leaves)) : { ...jobs.count(leaves), heldBack: new Map() };
+  if (!limits.any) return { ...jobs.count(leaves), heldBack: new Map() };
+  const counts = jobs.byRepository(leaves);
+  // Nobody is left to serve later what a set that ends holds back: one after the other goes to another set.
+  return limits.count(facts.ending === undefined ? counts : new Map([...counts].map(([repository, { queued, assigned }]) => [repository, { queued, assigned }])));
 }
 
 /** Queued jobs that it cannot serve now. Those that a limit holds back are none of them: another set would serve them against its will. */

@@ -20,10 +20,14 @@ describe('jobs within limits', () => {
     ['several together', both, { 'acme/web': row(4), 'acme/api-1': row(4), 'acme/app': row(4) }, row(10), { 'acme/web, acme/api-*': 2 }],
     ['each for itself first', both, { 'acme/web': row(9), 'acme/api-1': row(1) }, row(5), { 'acme/web': 5 }],
     ['none at all', both, { 'Beta/x': row(3) }, row(0), { 'beta/*': 3 }],
+    ['what was passed on is among them', { perRepository: 4 }, { 'acme/web': { ...row(9, 1), elsewhere: 2 }, 'acme/app': { ...row(3), elsewhere: 7 } }, row(1, 1), { 'acme/web': 8, 'acme/app': 3 }],
+    ['and among several together, whichever comes first', both, { 'acme/web': row(4), 'acme/api-1': { ...row(0), elsewhere: 3 }, 'beta/x': { ...row(1), elsewhere: 1 } }, row(3), { 'acme/web, acme/api-*': 1, 'beta/*': 1 }],
     ['upper and lower case are one', both, { 'ACME/Web': row(4), 'acme/API-2': row(4) }, row(6), { 'acme/web, acme/api-*': 2 }],
   ])('%s', (_what, limits, jobs, counted, heldBack) => {
     const within = new JobLimits(limits).count(new Map(Object.entries(jobs)));
-    expect({ ...within, heldBack: Object.fromEntries(within.heldBack) }).toEqual({ ...counted, heldBack });
+    const { asking = new Map(), ...rest } = within;
+    expect({ ...rest, heldBack: Object.fromEntries(within.heldBack) }).toEqual({ ...counted, heldBack });
+    expect([...asking.values()].reduce((sum, one) => sum + one, 0)).toBe(counted.queued);
   });
 
   test('whatever the jobs: no limit is passed, what is not counted is held back or runs, and a limit that nobody reaches holds nothing back', () => {

@@ -164,6 +164,44 @@ describe('equal sets', () => {
   });
 });
 
+describe('of jobs beyond what a set can serve', () => {
+  /** Set a may serve two jobs of a repository, and has 10 of one, the newest, and one of each of five others. */
+  function crowded(): { fleet: Fleet; a: SetState; at: (name: string) => number } {
+    const fleet = new Fleet([begin('a', { max: 3, limits: { perRepository: 2 } }), begin('b', { max: 20 })]);
+    const a = fleet.states.get('set-a') as SetState;
+    a.jobEvents(Array.from({ length: 15 }, (_none, jobId) => event('queued', jobId, { at: NOW + jobId, repository: jobId < 5 ? `acme/${jobId}` : 'acme/x' })), NOW);
+    const at = (name: string): number => fleet.states.get(`set-${name}`)?.jobs.byRepository(() => false).get('acme/x')?.queued ?? 0;
+    return { fleet, a, at };
+  }
+
+  test('those that a limit holds back stay, also when others of their repository have gone', () => {
+    const { fleet, a, at } = crowded();
+    fleet.passOn('set-a');
+    expect([at('a'), at('b'), ...fleet.queued()]).toEqual([8, 2, 11, 4]);
+    fleet.settle();
+    expect([at('a'), at('b'), ...fleet.queued()]).toEqual([8, 2, 11, 4]);
+    expect([a.facts.desired, decideSet(a, fleet.now).passOn]).toEqual([3, false]);
+  });
+
+  test('those that have gone are of its limit until they are over, and then the next may follow', () => {
+    const { fleet, a, at } = crowded();
+    const told = (action: JobEvent['action']): [number, number] => {
+      a.jobEvents([5, 6].map((jobId) => event(action, jobId, { repository: 'acme/x', runnerName: 'mac-abcdefghij-0a1b2c3d4e' })), fleet.now);
+      fleet.settle(3);
+      return [at('a'), at('b')];
+    };
+    fleet.passOn('set-a');
+    expect([told('in_progress'), told('completed')]).toEqual([[8, 0], [6, 2]]);
+  });
+
+  test('a set that ends leaves all to another, whatever its limits', () => {
+    const { fleet, a } = crowded();
+    a.end('moved');
+    fleet.settle(10);
+    expect(fleet.queued()).toEqual([0, 15]);
+  });
+});
+
 describe('news of a job that was passed on', () => {
   /** Set a is full with one job and has passed another to b. */
   function two(): { fleet: Fleet; a: SetState; b: SetState; passed: number } {
