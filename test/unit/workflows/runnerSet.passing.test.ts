@@ -247,6 +247,23 @@ describe('news of a job that was passed on', () => {
     }
   });
 
+  test('that it is passed back while it is being passed on: it waits here again, and is not passed on at once', () => {
+    for (const names of [['a', 'b'], ['a', 'b', 'c']]) {
+      const fleet = new Fleet(names.map((name) => begin(name)));
+      const a = fleet.states.get('set-a') as SetState;
+      a.jobEvents([event('queued', 1)], NOW);
+      for (const state of fleet.states.values()) state.pause('');
+      // Each takes the next for the only one with room.
+      const pass = ([from = 'set-a', ...rest]: string[]): void => {
+        fleet.listed = fleet.listed.map((set) => ({ ...set, cover: { ...set.cover, full: undefined, ...(set.workflowId === (rest[0] ?? 'set-a') ? {} : { full: true as const }) } }));
+        fleet.passOn(from, () => (rest.length === 0 ? undefined : pass(rest)));
+      };
+      pass([...fleet.states.keys()]);
+      expect(fleet.queued()).toEqual(names.map((name) => (name === 'a' ? 1 : 0)));
+      expect([a.jobs.passedOn, a.facts.passAgainAt]).toEqual([0, fleet.now + 15_000]);
+    }
+  });
+
   test('the next run knows who has it, and what is still to be handed on', () => {
     const { fleet, a, b, passed } = two();
     a.jobEvents([event('completed', passed)], fleet.now);
