@@ -146,7 +146,7 @@ export class SetJobs {
 
   /** It is another set's from now on. @returns what is known of it; `undefined`: it is over */
   passOn(key: string, to: string, now: number): JobRecord | undefined {
-    return this.#set(key, (job) => job && { ...without(job, 'passedHere'), passedTo: to, seenAt: now }, now);
+    return this.#set(key, (job) => job && { ...job, passedTo: to, seenAt: now }, now);
   }
 
   /** What was passed on to these sets waits here again. */

@@ -6,7 +6,7 @@ import { matchesPattern } from '../../core/domain/filterPattern.ts';
 export interface JobCount {
   readonly queued: number;
   readonly assigned: number;
-  /** Jobs that were passed on to other sets. @default 0 */
+  /** Jobs of its own that it has passed on to other sets. @default 0 */
   readonly elsewhere?: number;
 }
 

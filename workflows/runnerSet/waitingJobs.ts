@@ -7,6 +7,9 @@ type Live = ReadonlyMap<string, JobRecord>;
 /** Does it ask this set for a runner? */
 export const waitsHere = ({ state, passedTo }: JobRecord): boolean => state === 'queued' && passedTo === undefined;
 
+/** A job of its own that another set has now. What others have passed here is of their limits; and nobody tells the end of one that has gone back. */
+const isAway = ({ state, passedTo, passedHere }: JobRecord): boolean => passedTo !== undefined && passedHere === undefined && state !== 'left';
+
 /**
  * Those that wait here, the last to come first: at the most so many.
  * @param asking - only so many of each repository, the first to come. @default all
@@ -39,12 +42,12 @@ export function countByRepository(live: Live, assigned: Iterable<JobRecord>): Ma
   };
   for (const job of live.values()) {
     if (waitsHere(job)) of(job).queued++;
-    else if (job.passedTo !== undefined && job.state !== 'left') of(job).elsewhere++;
+    else if (isAway(job)) of(job).elsewhere++;
   }
   for (const job of assigned) {
     of(job).assigned++;
     // The CI server has given it a runner of this set all the same.
-    if (job.passedTo !== undefined) of(job).elsewhere--;
+    if (isAway(job)) of(job).elsewhere--;
   }
   return counts;
 }

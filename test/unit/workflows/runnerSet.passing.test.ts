@@ -194,6 +194,17 @@ describe('of jobs beyond what a set can serve', () => {
     expect([told('in_progress'), told('completed')]).toEqual([[8, 0], [6, 2]]);
   });
 
+  test('another’s that have gone on, or back, are not of its limit', () => {
+    const fleet = new Fleet([begin('a', { limits: { perRepository: 1 }, paused: true }), begin('b')]);
+    const a = fleet.states.get('set-a') as SetState;
+    a.jobEvents([event('queued', 1, { passedBy: 'set-b' })], NOW);
+    fleet.passOn('set-a');
+    a.resume();
+    a.jobEvents([event('queued', 2)], NOW);
+    a.settle(NOW);
+    expect([a.jobs.passedOn, a.facts.desired]).toEqual([1, 1]);
+  });
+
   test('a set that ends leaves all to another, whatever its limits', () => {
     const { fleet, a } = crowded();
     a.end('moved');
@@ -280,6 +291,16 @@ describe('news of a job that was passed on', () => {
     expect([a.jobs.queued, a.jobs.passedOn]).toEqual([1, 1]);
     look(['set-b']);
     expect([a.jobs.queued, a.jobs.passedOn]).toEqual([2, 0]);
+  });
+
+  test('another’s that was passed on from here, and whose set has ended, waits here as another’s again: a look finds it as such', () => {
+    const fleet = new Fleet([begin('a', { paused: true }), begin('b')]);
+    const a = fleet.states.get('set-a') as SetState;
+    a.jobEvents([event('queued', 1, { passedBy: 'set-c' })], NOW);
+    fleet.passOn('set-a');
+    expect(a.jobs.passed()).toEqual({ here: [], to: ['set-b'] });
+    a.jobs.takeBack(new Set(['set-b']), NOW);
+    expect(a.jobs.passed()).toEqual({ here: ['1/1'], to: [] });
   });
   const firstOf = (a: SetState, passed: number): number => Number(a.jobs.lastQueued(10).map(({ key }) => key.split('/')[0]).find((id) => Number(id) !== passed));
 });
