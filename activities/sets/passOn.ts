@@ -18,11 +18,19 @@ interface Told {
   readonly events: readonly JobEvent[];
 }
 
-/** A set that has ended takes nothing: what was for it comes back. A failure is one of the whole only where nothing was taken yet: a job that one has must not be tried elsewhere. */
+/** A set that has ended takes nothing: what was for it comes back. A failure is one of the whole only where no job was taken yet: one that a set has must not be tried elsewhere. News bears being told twice. */
 export async function passOn(running: RunningSets, { set, cover, jobs, ends, handingOn }: PassOnInput): Promise<Timed & PassedOn> {
   return await withHeartbeats(`${jobs.length} jobs to pass on`, async () => {
     const self = { workflowId: setWorkflowId(set), cover };
     const others = async (): Promise<Substitutes<CoveringSet>> => new Substitutes(self, (await running.list(SETS_AGE_MS)).sets);
+    const news = new Map<string, JobEvent[]>();
+    for (const { to, event } of handingOn) gather(news, to, event);
+    await each(signals(news), async (told) => {
+      if (await tell(told)) return;
+      // It has ended, and has passed its jobs on before: only who has them knows it.
+      for (const to of (await others()).ids()) await tell({ ...told, to });
+    });
+
     const substitutes = jobs.length === 0 ? undefined : await others();
     const targets = new Map<string, JobEvent[]>();
     for (const { key, repository, since } of jobs) {
@@ -40,14 +48,6 @@ export async function passOn(running: RunningSets, { set, cover, jobs, ends, han
       }
     });
     if (failures.length > 0 && taken.length === 0) throw failures[0];
-
-    const news = new Map<string, JobEvent[]>();
-    for (const { to, event } of handingOn) gather(news, to, event);
-    await each(signals(news), async (told) => {
-      if (await tell(told)) return;
-      // It has ended, and has passed its jobs on before: only who has them knows it.
-      for (const to of (await others()).ids()) await tell({ ...told, to });
-    });
     const passed = taken.map(({ to, events }) => ({ to, keys: events.map(({ jobId, runAttempt }) => `${jobId}/${runAttempt}`) }));
     return { at: Date.now(), passed, substitutes: substitutes?.size ?? 0 };
   });
@@ -66,7 +66,7 @@ function signals(by: ReadonlyMap<string, readonly JobEvent[]>): Told[] {
 /** @returns whether the set has it; `false`: it has ended */
 async function tell({ to, events }: Told): Promise<boolean> {
   try {
-    await getClient().workflow.getHandle(to).signal(demandSignal, { events: [...events] });
+    await getClient().workflow.getHandle(to).signal(demandSignal, { events: [...events], at: Date.now() });
     return true;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;

@@ -17,8 +17,7 @@ interface World {
   readonly failing?: Record<string, Error>;
 }
 
-async function run({ sets, failing = {} }: World, more: Partial<PassOnInput>): Promise<{ answer: Timed & PassedOn; told: Record<string, JobEvent[]>; signals: number; lists: number }> {
-  const told: Record<string, JobEvent[]> = {};
+async function run({ sets, failing = {} }: World, more: Partial<PassOnInput>, told: Record<string, JobEvent[]> = {}): Promise<{ answer: Timed & PassedOn; told: Record<string, JobEvent[]>; signals: number; lists: number }> {
   let [signals, lists] = [0, 0];
   const client = {
     withDeadline: async (_deadline: number, call: () => unknown) => await call(),
@@ -29,8 +28,9 @@ async function run({ sets, failing = {} }: World, more: Partial<PassOnInput>): P
         for (const [workflowId, covers] of Object.entries(sets)) yield { workflowId, memo: { [SET_COVER_MEMO]: covers } };
       },
       getHandle: (workflowId: string) => ({
-        signal: async (_definition: unknown, { events }: { events: JobEvent[] }) => {
+        signal: async (_definition: unknown, { events, at }: { events: JobEvent[]; at: number }) => {
           signals++;
+          expect(Math.abs(Date.now() - at)).toBeLessThan(3_600_000);
           if (failing[workflowId] !== undefined) throw failing[workflowId];
           (told[workflowId] ??= []).push(...events);
         },
@@ -76,6 +76,13 @@ describe('passing jobs on', () => {
     const down = new Error('down');
     expect((await run({ sets, failing: { 'set-a': down } }, { jobs: jobs(50) })).answer.passed.map(({ to }) => to)).toEqual(['set-b']);
     await expect(run({ sets, failing: { 'set-a': down, 'set-b': down } }, { jobs: jobs(50) })).rejects.toThrow('down');
+  });
+
+  test('news that fails keeps the jobs: they are passed on when it is tried again, and may then go elsewhere', async () => {
+    const event: JobEvent = { action: 'completed', jobId: 1, runAttempt: 1, repository: 'acme/app', labels: [], at: 1 };
+    const told: Record<string, JobEvent[]> = {};
+    await expect(run({ sets, failing: { 'set-gone': new Error('down') } }, { jobs: jobs(5), handingOn: [{ to: 'set-gone', event }] }, told)).rejects.toThrow('down');
+    expect(told).toEqual({});
   });
 
   test('news goes to who has the job; if that set has ended, to all that may have it now. Without need of it nobody is listed', async () => {
