@@ -253,7 +253,7 @@ export class SetJobs {
     const before = this.#live.get(key);
     const after = change(before);
     if (after === undefined || after === before) return after;
-    if (after.state !== 'queued') this.traces.delete(key);
+    if (!waitsHere(after)) this.traces.delete(key);
     if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_LIVE_JOBS) return undefined;
     if (after.state === 'assigned' && before?.state !== 'assigned') this.startedTotal++;
     if (after.state !== 'done') {
