@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { SET_COVER_MEMO, type SetCover } from '../../core/contract/index.ts';
 import { runningSets } from '../../core/domain/visibility.ts';
 
-const coverMemo = z.object({ labels: z.array(z.string()), scope: z.string(), scopeKind: z.enum(['organization', 'repository', 'enterprise']), group: z.union([z.number(), z.string()]).exactOptional(), full: z.literal(true).exactOptional() });
+const coverMemo = z.object({ labels: z.array(z.string()), scope: z.string(), scopeKind: z.enum(['organization', 'repository', 'enterprise']), group: z.union([z.number(), z.string()]).exactOptional(), full: z.literal(true).exactOptional(), ends: z.literal(true).exactOptional() });
 
 /** Sets that one request lists. */
 export const PAGE = 1_000;

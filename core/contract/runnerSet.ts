@@ -110,6 +110,8 @@ export interface SetCover {
   group?: number | string;
   /** It has as many jobs as it can serve, is paused, or ends: others of its kind pass it no job. */
   full?: true;
+  /** It ends: others of its kind pass it no job, not even when they end, too. */
+  ends?: true;
 }
 export const SET_COVER_MEMO = 'covers';
 

@@ -84,22 +84,28 @@ export class SetRouting<T extends CoveringSet> {
 export class Substitutes<T extends CoveringSet> {
   readonly #near: Member<T>[];
   readonly #wider: Member<T>[];
+  readonly #ids: string[];
 
   constructor(self: CoveringSet, sets: readonly T[]) {
     const { cover } = self;
     const others = sets.filter((set) => set.workflowId !== self.workflowId && isAlike(set.cover, cover));
-    const inScope = (kind: ScopeKind, name: string): Member<T>[] => others.filter((set) => scopeKey(set.cover.scopeKind, set.cover.scope) === scopeKey(kind, name)).map(memberOf);
-    this.#near = inScope(cover.scopeKind, cover.scope);
-    this.#wider = cover.scopeKind === 'repository' ? inScope('organization', cover.scope.split('/')[0] ?? '') : [];
+    const inScope = (kind: ScopeKind, name: string): T[] => others.filter((set) => scopeKey(set.cover.scopeKind, set.cover.scope) === scopeKey(kind, name));
+    const near = inScope(cover.scopeKind, cover.scope);
+    const wider = cover.scopeKind === 'repository' ? inScope('organization', cover.scope.split('/')[0] ?? '') : [];
+    this.#ids = [...near, ...wider].map(({ workflowId }) => workflowId);
+    // Two that end would pass a job to and fro.
+    const staying = (sets: readonly T[]): Member<T>[] => sets.filter((set) => set.cover.ends !== true).map(memberOf);
+    this.#near = staying(near);
+    this.#wider = staying(wider);
   }
 
   get size(): number {
     return this.#near.length + this.#wider.length;
   }
 
-  /** Workflow ids. */
-  ids(): string[] {
-    return [...this.#near, ...this.#wider].map(({ set }) => set.workflowId);
+  /** Workflow ids of all that may have a job, those that end included. */
+  ids(): readonly string[] {
+    return this.#ids;
   }
 
   /** The next set for a job: by its hash, so that what one cannot serve is spread over all others. `undefined`: none has room. @param evenFull - better one without room than none */

@@ -125,9 +125,9 @@ export class RunningSet {
 
   #show(): void {
     setCurrentDetails(setDetails(this.state, this.#now));
-    const { spec, full } = this.state.facts;
+    const { spec, full, ending } = this.state.facts;
     if (spec.scope === undefined) return;
-    const cover = setCover(spec, full);
+    const cover = setCover(spec, full, ending !== undefined);
     if (!sameCover(workflowInfo().memo?.[SET_COVER_MEMO], cover)) upsertMemo({ [SET_COVER_MEMO]: cover });
   }
 
@@ -263,6 +263,6 @@ export class RunningSet {
 }
 
 function sameCover(memo: unknown, cover: SetCover): boolean {
-  const { labels, scope, scopeKind, group, full } = (memo ?? {}) as Partial<SetCover>;
-  return JSON.stringify([labels, scope, scopeKind, group, full]) === JSON.stringify([cover.labels, cover.scope, cover.scopeKind, cover.group, cover.full]);
+  const { labels, scope, scopeKind, group, full, ends } = (memo ?? {}) as Partial<SetCover>;
+  return JSON.stringify([labels, scope, scopeKind, group, full, ends]) === JSON.stringify([cover.labels, cover.scope, cover.scopeKind, cover.group, cover.full, cover.ends]);
 }

@@ -148,6 +148,11 @@ describe('the set that a job is passed on to', () => {
     expect([substitutes.size, substitutes.next({ jobId: 1, runAttempt: 1 })?.workflowId, substitutes.next({ jobId: 1, runAttempt: 1 }, true)?.workflowId]).toEqual([1, undefined, 'set-equal']);
   });
 
+  test('no set that ends is one, and it hears of jobs all the same', () => {
+    const substitutes = new Substitutes(self, [other('ending', { full: true, ends: true }), other('idle', { ends: true })]);
+    expect([substitutes.size, substitutes.next({ jobId: 1, runAttempt: 1 }, true), substitutes.ids()]).toEqual([0, undefined, ['set-ending', 'set-idle']]);
+  });
+
   test('what one cannot serve is spread over all others', () => {
     const others = Array.from({ length: 10 }, (_none, index) => other(`linux-${index}`));
     const substitutes = new Substitutes(self, others);

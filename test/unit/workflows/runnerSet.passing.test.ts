@@ -35,7 +35,7 @@ class Fleet {
   }
 
   look(): void {
-    this.listed = [...this.states].map(([workflowId, { facts }]) => ({ workflowId, cover: setCover(facts.spec, facts.full) }));
+    this.listed = [...this.states].map(([workflowId, { facts }]) => ({ workflowId, cover: setCover(facts.spec, facts.full, facts.ending !== undefined) }));
   }
 
   /** As the webhook does. */
@@ -120,6 +120,16 @@ describe('equal sets', () => {
     fleet.settle(3);
     expect(fleet.queued()).toEqual([0, 10]);
     expect(first.jobs.passedOn).toBeGreaterThan(0);
+  });
+
+  test('that both end pass no job to and fro', () => {
+    const fleet = new Fleet([begin('a'), begin('b')]);
+    for (const state of fleet.states.values()) state.end('moved');
+    fleet.tell(event('queued', 1));
+    fleet.look();
+    const [before] = [fleet.queued()];
+    for (let round = 0; round < 2; round++) for (const workflowId of fleet.states.keys()) fleet.passOn(workflowId);
+    expect([fleet.queued(), ...[...fleet.states.values()].map((state) => decideSet(state, fleet.now).passOn)]).toEqual([before, false, false]);
   });
 
   test('a set without another of its kind looks for one no more often than for its runners', () => {
@@ -266,7 +276,7 @@ describe('news of a job that was passed on', () => {
       for (const state of fleet.states.values()) state.pause('');
       // Each takes the next for the only one with room.
       const pass = ([from = 'set-a', ...rest]: string[]): void => {
-        fleet.listed = fleet.listed.map((set) => ({ ...set, cover: { ...set.cover, full: undefined, ...(set.workflowId === (rest[0] ?? 'set-a') ? {} : { full: true as const }) } }));
+        fleet.listed = [...fleet.states].map(([workflowId, { facts }]) => ({ workflowId, cover: setCover(facts.spec, workflowId !== (rest[0] ?? 'set-a')) }));
         fleet.passOn(from, () => (rest.length === 0 ? undefined : pass(rest)));
       };
       pass([...fleet.states.keys()]);
