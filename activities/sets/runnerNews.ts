@@ -8,6 +8,8 @@ import type { SetWord } from '../../core/calls/index.ts';
 
 /** One signal; the client tries again meanwhile. */
 const SIGNAL_DEADLINE_MS = 6_000;
+/** The timeout of the activity that tells (workflows/calls.ts). */
+const PATIENCE_MS = 10_000;
 /** 300 bytes each; Temporal warns at 512 KiB. */
 const MAX_NEWS = 200;
 /** gRPC codes of a signal that no try makes better: invalid argument, permission denied, failed precondition. */
@@ -83,6 +85,7 @@ export class RunnerNewsBatches {
   async #run(set: string, lane: Lane): Promise<void> {
     while (lane.waiting.length > 0) {
       if (!lane.hurried) await this.#untilHurried(lane);
+      dropLate(lane);
       const batch = lane.waiting.splice(0, MAX_NEWS);
       const pauses = lane.hurried ? delay(this.#pace.pauseMs, undefined, { ref: false }) : undefined;
       lane.hurried = lane.waiting.length > 0;
@@ -101,6 +104,14 @@ export class RunnerNewsBatches {
       };
     });
   }
+}
+
+/** Whoever told it has given up by now, and tells it again: it must not go before what is new. */
+function dropLate({ waiting }: Lane): void {
+  const tooLate = Date.now() - PATIENCE_MS;
+  let late = 0;
+  while ((waiting[late]?.news.at ?? Number.POSITIVE_INFINITY) < tooLate) late++;
+  for (const { reject } of waiting.splice(0, late)) reject(new Error('the news waited too long for its set'));
 }
 
 /** What one piece of news is refused for is no other's failure: then each goes by itself. */

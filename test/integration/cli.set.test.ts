@@ -127,7 +127,6 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     await json('delete', ending);
     await world.client.workflow.start('runner', { workflowId: setWorkflowId(foreign), taskQueue: 'nobody' });
     await world.client.workflow.start('runnerSet', { workflowId: setWorkflowId(elsewhere), taskQueue: 'nobody', args: [setOf({ name: elsewhere })] });
-
     const sets = [setOf({ name: refused, template: { credential: 'unheard-of' } as never }), setOf({ name: ending, replicas: 2 }), setOf({ name: foreign }), setOf({ name: elsewhere }), setOf({ name: changed, template: { credential: 'unheard-of' } as never }), setOf()];
     const result = await apply(...sets);
     expect({ status: result.status, stderr: result.stderr }).toEqual({ status: 1, stderr: '' });
@@ -149,8 +148,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     expect(await cli('scale', ending, '--replicas', '2')).toMatchObject({ status: 1, stderr: expect.stringContaining('the set is being drained, and ends when its runners have') });
     // Deleting what is being deleted already is no mistake: this time it is waited for.
     const again = cli('delete', ending, '--wait');
-    const carriedOut = `WorkflowType = 'setCommand' AND WorkflowId STARTS_WITH 'set-command:${ending}:' AND ExecutionStatus = 'Completed'`;
-    await until('it to be told again', async () => (await world.client.workflow.count(carriedOut)).count === 2);
+    await until('it to be told again', async () => (await world.client.workflow.count(`WorkflowType = 'setCommand' AND WorkflowId STARTS_WITH 'set-command:${ending}:' AND ExecutionStatus = 'Completed'`)).count === 2);
     run(ending).endJob(left.runners[0] ?? { workflowId: '' });
     expect(await again).toMatchObject({ status: 0, stdout: `${ending}: ended: its runners have left\n` });
   });

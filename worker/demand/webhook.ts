@@ -10,7 +10,7 @@ import { setWorkflowId } from '../../core/contract/index.ts';
 import { setOfRunner } from '../../core/domain/setRunnerNames.ts';
 import { SparseLog } from '../sparseLog.ts';
 import { BodyBudget, BodyRefusedError } from './bodyBudget.ts';
-import type { CoveringSets } from './coveringSets.ts';
+import { SetsUnknownError, type CoveringSets } from './coveringSets.ts';
 import { DemandSignals } from './demandSignals.ts';
 import { JobDefinitions } from './jobDefinitions.ts';
 import { tellRunner } from './namedRunners.ts';
@@ -218,6 +218,8 @@ class Receiver {
       const isOwnThere = ownId !== undefined && running.has(ownId);
       const ids = [...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])])];
       const told = await Promise.all(ids.map(async (id) => await this.#signals.send(id, news.event, signal)));
+      // A list that is behind: it is to come again.
+      if (again && chosen !== undefined && !told.includes(true)) throw new SetsUnknownError(`${chosen} is listed, and has ended`);
       // Ended since it was listed: the job is for whichever set covers it now.
       if (again || chosen === undefined || told[0]) return { told: told.includes(true), isOwnThere, isOwnTold: ownId !== undefined && told[ids.indexOf(ownId)] === true };
     }

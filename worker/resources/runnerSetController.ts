@@ -172,7 +172,7 @@ export class RunnerSetController {
   /** @returns how the resource stands after it, where that is otherwise than was expected */
   async #carryOut(what: 'start' | 'apply' | 'end', name: string, resource: RunnerSetResource | undefined, found: FoundSet): Promise<Standing | undefined> {
     const { sets, namespace } = this.#options;
-    if (what === 'end' && found.is === 'running' && found.resource !== undefined) await sets.end(name, found.resource.uid, `its RunnerSet resource in namespace ${namespace} was deleted`);
+    if (what === 'end' && found.is === 'running' && found.resource !== undefined) await sets.end(name, found.chain, `its RunnerSet resource in namespace ${namespace} was deleted`);
     const wanted = resource && admit(resource);
     if (what === 'end' || resource === undefined || wanted === undefined || typeof wanted === 'string') return undefined;
     const { uid, generation } = resource.metadata;

@@ -67,7 +67,8 @@ export function inputOf({ metadata, spec }: RunnerSetResource): RunnerSetInput {
 export function statusOf({ metadata, status: before = {} }: RunnerSetResource, standing: Standing, set: RunnerSetStatus | undefined, now: number): RunnerSetResourceStatus {
   return {
     ...(set === undefined ? counted(before) : told(set)),
-    observedGeneration: metadata.generation,
+    // A change that comes while the set ends is for the set after it.
+    observedGeneration: standing.reason === 'Ending' ? (before.observedGeneration ?? metadata.generation) : metadata.generation,
     selector: `${SET_LABEL}=${labelValue(metadata.name)}`,
     workflowId: setWorkflowId(metadata.name),
     conditions: [ready(before.conditions?.find(({ type }) => type === 'Ready'), standing, metadata.generation, now)],

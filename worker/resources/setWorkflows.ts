@@ -1,6 +1,6 @@
 /** The sets of RunnerSet resources at Temporal: found, started, changed and ended. */
 import { WorkflowFailedError, type Client, type WorkflowExecutionDescription } from '@temporalio/client';
-import { TerminatedFailure, WorkflowNotFoundError } from '@temporalio/common';
+import { TerminatedFailure, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
 import { z } from 'zod';
 import { RUNNER_SET_WORKFLOW, SET_COMMAND_WORKFLOW, SET_RESOURCE_MEMO, setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus, type SetResource } from '../../core/contract/index.ts';
 import { runningSets } from '../../core/domain/visibility.ts';
@@ -21,6 +21,8 @@ export type FoundSet =
   | {
       readonly is: 'running';
       readonly resource: SetResource | undefined;
+      /** Of the set that runs now, and of no other of its name. */
+      readonly chain: string;
       readonly taskQueue: string;
       /** `undefined`: no worker has answered. */
       readonly told: { readonly status: RunnerSetStatus; readonly declaration: RunnerSetInput } | undefined;
@@ -45,9 +47,9 @@ export class SetWorkflows {
   async find(name: string): Promise<FoundSet> {
     const described = await this.#describe(name);
     if (described === undefined || described.type !== RUNNER_SET_WORKFLOW) return { is: 'absent' };
-    const { memo, status, taskQueue } = described;
+    const { memo, status, taskQueue, raw } = described;
     const resource = resourceOf(memo);
-    if (status.name === 'RUNNING') return { is: 'running', resource, taskQueue, told: taskQueue === this.#options.taskQueue ? await this.#ask(name) : undefined };
+    if (status.name === 'RUNNING') return { is: 'running', resource, chain: raw.workflowExecutionInfo?.firstRunId ?? '', taskQueue, told: taskQueue === this.#options.taskQueue ? await this.#ask(name) : undefined };
     return { is: 'ended', resource, at: described.closeTime?.getTime() ?? 0, ...(await this.#endOf(described)) };
   }
 
@@ -74,10 +76,14 @@ export class SetWorkflows {
     await client.withDeadline(Date.now() + COMMAND_DEADLINE_MS, async () => await client.workflow.execute(SET_COMMAND_WORKFLOW, setCommandOptions(input.name, { command: 'apply', declaration: input }, this.#options.taskQueue)));
   }
 
-  /** Temporal keeps it until the set hears it: of several at once it takes one. @param uid - of the resource that has made the set */
-  async end(name: string, uid: string, reason: string): Promise<void> {
+  /** Temporal keeps it until the set hears it, and takes it once: a set of the same name that comes after it is not meant. @param chain - see {@link FoundSet} */
+  async end(name: string, chain: string, reason: string): Promise<void> {
     const { client, taskQueue } = this.#options;
-    await client().workflow.start(SET_COMMAND_WORKFLOW, setCommandOptions(name, { command: 'drain', reason }, taskQueue, uid));
+    try {
+      await client().workflow.start(SET_COMMAND_WORKFLOW, { ...setCommandOptions(name, { command: 'drain', reason }, taskQueue, chain), workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY' });
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
   }
 
   async #describe(name: string): Promise<WorkflowExecutionDescription | undefined> {

@@ -13,7 +13,7 @@ import type { Called } from '../calls.ts';
 import { observePhase } from '../metrics.ts';
 import { RunnerDisplay, type ShownVerdict } from './display.ts';
 import type { AttemptFailure, CarriedLife, RunnerState } from './carried.ts';
-import { NO_JOBS, afterJobEvent } from './jobEvents.ts';
+import { NO_JOBS, afterJobEvent, isAbout } from './jobEvents.ts';
 import type { HeardFacts } from './unregisterFacts.ts';
 
 /** After the supervisor should have ended a command that ran into its timeout. */
@@ -164,7 +164,7 @@ export class RunnerLife {
   /** A job event from the CI server: an early hint. Events about other runners, and those that say nothing new, change nothing. */
   onCiEvent(event: CiEvent): void {
     const { runner, spec } = this;
-    if (event.runnerName !== undefined && event.runnerName !== this.runnerName) return;
+    if (!isAbout(event, this.runnerName, runner.id)) return;
     const jobs = afterJobEvent(runner.jobs, event);
     if (jobs === runner.jobs) return;
     // An event that overtook its own in_progress, or that comes late, still proves that a job ran.

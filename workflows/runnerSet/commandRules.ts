@@ -16,7 +16,8 @@ export function readRequest(request: unknown): SetRequest | undefined {
   const { id, command } = request;
   // The server fails a workflow for good that sends a signal to an id that none can have.
   const isId = typeof id === 'string' && /^[\x20-\x7E]{1,1000}$/.test(id);
-  return isId && Object.hasOwn(NAMES, String(command['command'])) ? { id, command: command as unknown as SetCommand } : undefined;
+  const name = command['command'];
+  return isId && typeof name === 'string' && Object.hasOwn(NAMES, name) ? { id, command: command as unknown as SetCommand } : undefined;
 }
 
 /** Why no such command is carried out now. */
@@ -68,7 +69,7 @@ export function carryOut(state: SetState, command: SetCommand): Refusal | undefi
       state.end(readReason(command));
       return undefined;
     case 'hold':
-      return hold(state, String(command.runner), command.release === true);
+      return typeof command.runner === 'string' ? hold(state, command.runner, command.release === true) : refuse('runner: give its name or workflow id');
     // By hand, and without what is to be declared.
     case 'scale':
     case 'apply':

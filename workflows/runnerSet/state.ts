@@ -232,7 +232,7 @@ export class SetState {
   }
 
   queueChecked(look: JobsSeen, now: number): void {
-    const [{ facts }, { checkedAt }] = [this, look];
+    const [{ facts }, checkedAt] = [this, Math.min(look.checkedAt, now)];
     this.jobs.takeQueueCheck(look, checkedAt, now, (event) => this.#jobEvent(event, now));
     if (look.gone.length > 0) this.jobs.takeBack(new Set(look.gone), now);
     if (look.complete) this.#unguard((endedAt) => endedAt <= checkedAt);

@@ -2,6 +2,7 @@ import { ActivityFailure, ApplicationFailure, condition, getExternalWorkflowHand
 import { FAILURE_TYPES } from '../../core/calls/index.ts';
 import { setReplySignal, setRequestSignal, setWorkflowId, type SetAnswer, type SetCommandInput, type SetReply, type SetRequest } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
+import { isObject } from '../../core/isObject.ts';
 import { markdownText } from '../../core/domain/shownText.ts';
 import { temporalCalls, workerCalls } from '../calls.ts';
 
@@ -20,7 +21,7 @@ const LOOKS = 6;
 export async function setCommand(input: SetCommandInput): Promise<SetAnswer> {
   const { workflowId: id } = workflowInfo();
   let reply: SetReply | undefined;
-  setHandler(setReplySignal, (told) => void (reply ??= told), { description: "The set's answer" });
+  setHandler(setReplySignal, (told: unknown) => void (reply ??= readReply(told)), { description: "The set's answer" });
   const { set, ...command } = await admit(input);
   setCurrentDetails(`Tells the set **${markdownText(set)}**: ${command.command}`);
   await send(set, { id, command });
@@ -60,6 +61,11 @@ async function send(set: string, request: SetRequest): Promise<void> {
 async function isOver(set: string): Promise<boolean> {
   const { gone } = await temporalCalls('does the set run?').findGone({ workflowIds: [setWorkflowId(set)] });
   return gone.length > 0;
+}
+
+/** Whoever may send a signal can send anything. */
+function readReply(told: unknown): SetReply | undefined {
+  return isObject(told) && (isObject(told['answer']) || isObject(told['refused'])) ? (told as unknown as SetReply) : undefined;
 }
 
 function answerOf(reply: SetReply): SetAnswer {

@@ -98,6 +98,20 @@ describe('news that does not arrive', () => {
     expect(sent).toHaveLength(2);
   });
 
+  test('whoever has waited too long tells again: its news does not go twice, nor before what is new', async () => {
+    let answers = (): void => undefined;
+    const { sent, tell } = telling(async () => await (sent.length === 1 ? new Promise<void>((resolve) => (answers = resolve)) : undefined));
+    const first = tell(word('ended', 'a'));
+    const late = tell(word('ended', 'b')).catch(String);
+    await jest.advanceTimersByTimeAsync(10_001);
+    const again = tell(word('ended', 'b'));
+    answers();
+    await jest.advanceTimersByTimeAsync(1_000);
+    await Promise.all([first, again]);
+    expect(await late).toContain('the news waited too long');
+    expect(sent.slice(1)).toEqual([expect.stringMatching(/: ended b 10001$/)]);
+  });
+
   test('one that Temporal refuses for good keeps no other from being told', async () => {
     const { sent, tell } = telling(async (_to, news) => (news.some(({ workflowId }) => workflowId === 'bad') ? await Promise.reject(grpc(3)) : undefined));
     await tell(word('ended', 'a'));

@@ -72,6 +72,12 @@ describe('the status', () => {
     expect(statusOf(resource({ status: before }), { ...applied, ready: false }, undefined, 5_000)).toMatchObject({ conditions: [{ status: 'False', lastTransitionTime: '1970-01-01T00:00:05Z' }] });
   });
 
+  test('is not about a change that comes while the set ends: that is for the set after it', () => {
+    const before = { ...statusOf(resource(), applied, status(), 0), observedGeneration: 3 };
+    expect(statusOf(resource({ status: before }), { ready: false, reason: 'Ending', message: 'x' }, undefined, 0).observedGeneration).toBe(3);
+    expect(statusOf(resource({ status: before }), { ready: false, reason: 'Ended', message: 'x' }, undefined, 0).observedGeneration).toBe(4);
+  });
+
   test('is written only where it differs, and what has gone is taken away', () => {
     const before = statusOf(resource(), applied, status({ paused: 'x' }), 0);
     const reordered = JSON.parse(JSON.stringify({ ...before, conditions: before.conditions?.map((each) => Object.fromEntries(Object.entries(each).toReversed())) })) as typeof before;

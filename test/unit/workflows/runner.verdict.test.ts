@@ -120,7 +120,6 @@ describe('the runner was lost', () => {
   ])('in doubt, of its own life: %s', (...row) => check(row, { ...idle, ephemeral: false, doubted: { cause: 'run_timeout', why: 'It was' } }));
 
   test.each<Row>([
-    ['it had no job', { pod: exited(0) }, replace('agent_lost')],
     ['it has done its job meanwhile, as it wrote down', { pod: exited(0), sawJob: true }, end('succeeded')],
     ['… and its registration was removed under it', { pod: exited(0), sawJob: true, removal: 'removed' }, end('succeeded')],
   ])('in doubt, of one job: %s', (...row) => check(row, { ...idle, ephemeral: true, doubted: { cause: 'agent_lost', why: 'It hangs' } }));
