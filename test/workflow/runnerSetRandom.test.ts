@@ -30,13 +30,16 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
   class Life {
     readonly set: SetRun;
     readonly ephemeral: boolean;
+    /** A label of its own: equal sets would take jobs from each other. */
+    readonly #own: string;
     readonly #random: (below: number) => number;
     readonly #queue: number[] = [];
     readonly #running = new Map<string, number>();
     jobs = 0;
 
-    constructor(set: SetRun, ephemeral: boolean, random: (below: number) => number) {
+    constructor(set: SetRun, ephemeral: boolean, own: string, random: (below: number) => number) {
       this.set = set;
+      this.#own = own;
       this.ephemeral = ephemeral;
       this.#random = random;
     }
@@ -87,7 +90,7 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
       else if (choice <= 4) await this.takeJob();
       else if (choice <= 6) await this.finishJob();
       else if (choice === 7) await this.set.command({ command: 'scale', minIdle: this.#random(3), max: 3 + this.#random(3) });
-      else if (choice === 8) await this.set.command({ command: 'setTemplate', template: SetRun.template({ ephemeral: this.ephemeral, labels: ['linux', `v${this.#random(2)}`] }) });
+      else if (choice === 8) await this.set.command({ command: 'setTemplate', template: SetRun.template({ ephemeral: this.ephemeral, labels: ['linux', this.#own, `v${this.#random(2)}`] }) });
       else if (some !== undefined) await this.set.holdIfThere(some.workflowId);
     }
 
@@ -121,9 +124,10 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
     const lives = await Promise.all(
       Array.from({ length: SETS }, async (_none, index) => {
         const ephemeral = index % 2 === 0;
-        const set = await SetRun.start({ world, compute, ci }, { minIdle: 1, max: 4, scaleDownDelay: '1s', recreationGuard: '2s', queueCheck: '0s', template: { ephemeral } as never });
+        const own = `own-${index}`;
+        const set = await SetRun.start({ world, compute, ci }, { minIdle: 1, max: 4, scaleDownDelay: '1s', recreationGuard: '2s', queueCheck: '0s', template: { ephemeral, labels: ['self-hosted', 'linux', own] } as never });
         await set.reaches('its admission', () => true);
-        return new Life(set, ephemeral, randomOf(seed + index));
+        return new Life(set, ephemeral, own, randomOf(seed + index));
       }),
     );
     const steps = async (): Promise<void> => void (await Promise.all(lives.map(async (life) => await life.steps(STEPS))));
