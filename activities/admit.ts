@@ -47,15 +47,15 @@ interface CredentialUse {
   readonly credential: string;
   /** Absent: no CI server is asked. */
   readonly scope?: Scope;
-  readonly runnerGroup?: number | string;
+  readonly runnerGroupId?: number;
 }
 
 /** What keeps the worker from using that credential there. */
-export function credentialFault(ciServers: CiServers, { credential, scope, runnerGroup }: CredentialUse): string | undefined {
+export function credentialFault(ciServers: CiServers, { credential, scope, runnerGroupId }: CredentialUse): string | undefined {
   if (scope === undefined) return undefined;
   try {
     // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
-    return ciServers.get(credential).refuses?.(scope, runnerGroup);
+    return ciServers.get(credential).refuses?.(scope, runnerGroupId);
   } catch (error) {
     if (error instanceof UnknownCredentialError) return error.message;
     throw error;

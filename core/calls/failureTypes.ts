@@ -20,7 +20,4 @@ export const FAILURE_TYPES = {
   notOurs: 'RegistrationNotOurs',
   outOfSight: 'PodOutOfSight',
   sweepIncomplete: 'SweepIncomplete',
-  setNotFound: 'SetNotFound',
-  setRefuses: 'SetRefuses',
-  setSilent: 'SetDoesNotAnswer',
 } as const;

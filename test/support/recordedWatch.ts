@@ -1,6 +1,5 @@
 import type { Compute } from '../../activities/ports.ts';
 import type { PodRef, PodView } from '../../core/domain/pod.ts';
-import { HANGS_MS } from './until.ts';
 
 export interface RecordedEvent {
   readonly pod: PodView;
@@ -34,7 +33,7 @@ export async function recordWatch(compute: Compute): Promise<RecordedWatch> {
     events,
     relists,
     of: (pod) => events.filter((event) => event.pod.uid === pod.uid),
-    until: (what, fits, timeoutMs = HANGS_MS) =>
+    until: (what, fits, timeoutMs = 20_000) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(look);

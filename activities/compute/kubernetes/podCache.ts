@@ -8,7 +8,7 @@ import { goneView } from '../goneView.ts';
 import type { ApiServer } from './apiServer.ts';
 import { isExpired } from './errors.ts';
 import { listPods } from './podList.ts';
-import { openWatch, type WatchEvent } from './openWatch.ts';
+import { openPodWatch, type PodWatchEvent } from './openPodWatch.ts';
 import { viewOfPod } from './viewOfPod.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
@@ -118,8 +118,7 @@ export class PodCache {
 
   async #watch(resourceVersion: string): Promise<void> {
     const startedAt = performance.now();
-    const events = await openWatch<V1Pod>(this.#api, {
-      resource: 'pods',
+    const events = await openPodWatch(this.#api, {
       path: this.#options.path,
       labelSelector: this.#options.labelSelector,
       resourceVersion,
@@ -134,7 +133,7 @@ export class PodCache {
     // until the server refuses it the cache is as current as it was.
   }
 
-  async #apply(event: WatchEvent<V1Pod>): Promise<void> {
+  async #apply(event: PodWatchEvent): Promise<void> {
     this.#failures = 0;
     if (event.type !== 'BOOKMARK') {
       const view = this.#view(event.object);

@@ -61,7 +61,6 @@ describe('configuration', () => {
       maxActivities: 200,
       workflowStacks: false,
       log: { level: 'info', format: 'json' },
-      traces: false,
       versioning: undefined,
       warnings: [],
     });
