@@ -25,7 +25,8 @@ export default {
     labProject('integration', 'integration'),
     labProject('e2e', 'e2e', 'chaos', 'attacks'),
   ],
-  testTimeout: 60_000,
+  // Longer than what waits in a test by itself, so that it says for what.
+  testTimeout: 120_000,
   // Two files beside each other, however many cores there are: they share one lab, and most of what they do is wait for it.
   maxWorkers: 2,
   // Each in a process that is replaced when it has grown, because what test files import is not always freed

@@ -47,15 +47,15 @@ interface CredentialUse {
   readonly credential: string;
   /** Absent: no CI server is asked. */
   readonly scope?: Scope;
-  readonly runnerGroupId?: number;
+  readonly runnerGroup?: number | string;
 }
 
 /** What keeps the worker from using that credential there. */
-export function credentialFault(ciServers: CiServers, { credential, scope, runnerGroupId }: CredentialUse): string | undefined {
+export function credentialFault(ciServers: CiServers, { credential, scope, runnerGroup }: CredentialUse): string | undefined {
   if (scope === undefined) return undefined;
   try {
     // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
-    return ciServers.get(credential).refuses?.(scope, runnerGroupId);
+    return ciServers.get(credential).refuses?.(scope, runnerGroup);
   } catch (error) {
     if (error instanceof UnknownCredentialError) return error.message;
     throw error;

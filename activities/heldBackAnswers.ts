@@ -31,7 +31,7 @@ export interface LookOut {
 /** Shorter than the heartbeat timeout of the activities concerned (15 s, workflows/calls.ts), which counts on meanwhile. */
 const LONGEST_MS = 5_000;
 /** In a local activity, which keeps its workflow's queries and updates waiting. */
-const LONGEST_LOCAL_MS = 2_000;
+export const LONGEST_LOCAL_MS = 2_000;
 
 export class HeldBackAnswers {
   readonly longestMs: number;

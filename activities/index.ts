@@ -13,13 +13,16 @@ import { findProvisioned, provision } from './provision.ts';
 import { removeRegistration } from './removeRegistration.ts';
 import { reportStatus } from './reportStatus.ts';
 import { createSetActivities } from './sets/createSetActivities.ts';
+import { RunnerNewsBatches, type TellSet } from './sets/runnerNews.ts';
 import { sweepPlace } from './sweep/sweepPlace.ts';
 import { tearDown } from './tearDown.ts';
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
 export function createActivities(ports: ActivityPorts): HoldfastActivities {
+  const news = new RunnerNewsBatches();
+  const tell: TellSet = async (word) => await news.tell(word);
   return {
-    ...createSetActivities(ports),
+    ...createSetActivities(ports, news),
     ...createDefinitionActivities(ports),
     admitRunner: (input) => admitRunner(ports, input),
     admitJob: async (input) => admitJob(ports, input),
@@ -28,11 +31,11 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     admitDeregistration: async (input) => admitDeregistration(ports, input),
     provision: inItsPlace(ports, provision),
     findProvisioned: inItsPlace(ports, findProvisioned),
-    awaitPod: inItsPlace(ports, awaitPod),
+    awaitPod: inItsPlace(ports, async (_ports, input) => await awaitPod(ports, tell, input)),
     observePod: inItsPlace(ports, observePod),
     lookUpRunner: (input) => lookUpRunner(ports, input),
     removeRegistration: (input) => removeRegistration(ports, input),
-    tearDown: inItsPlace(ports, tearDown),
+    tearDown: inItsPlace(ports, async (_ports, input) => await tearDown(ports, tell, input)),
     fenceClaims: inItsPlace(ports, fenceClaims),
     awaitClaims: inItsPlace(ports, awaitClaims),
     sweepPlace: (input) => sweepPlace(ports, input),

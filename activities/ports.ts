@@ -9,7 +9,7 @@ import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/index.ts';
 import type { ServedPlace } from '../core/domain/place.ts';
 import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
-import type { Scope, RegisterRequest, CiJobs } from '../core/domain/ciServer.ts';
+import type { Scope, RegisterRequest, CiJob, CiJobs } from '../core/domain/ciServer.ts';
 import type { CommitReport, ReportTaken } from '../core/domain/commitReport.ts';
 import type { SeenScope } from '../core/input/sweep.ts';
 
@@ -45,10 +45,12 @@ export interface CiServer {
    * Absent: it is always asked.
    */
   reachable?(): boolean;
-  /** Why the worker's config does not have the credential used there, for people; absent where it may be used for everything. */
-  refuses?(scope: Scope, groupId?: number): string | undefined;
+  /** Why the worker's config does not have the credential used there, for people; absent where it may be used for everything. Of a group's name only {@link register} may know. */
+  refuses?(scope: Scope, group?: number | string): string | undefined;
   /** @throws CiServerError `name_taken` (JIT 409) and all others but `busy` */
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
+  /** Id of the runner group of that name. @throws CiServerError `rejected` when the scope has none, and all others but `busy` */
+  runnerGroupId?(scope: Scope, name: string, signal?: AbortSignal): Promise<number>;
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
   find(scope: Scope, runner: { id?: number; name: string }, signal?: AbortSignal): Promise<CiRunner | undefined>;
   /** All runners of the scope, to the list's end. Lists may be a minute old. @throws CiServerError `unavailable` also where it was cut off */
@@ -64,8 +66,14 @@ export interface CiServer {
    * The jobs of the scope that wait for a runner or run on one: the truth, where webhooks were lost. It costs a request for each
    * repository and each run under way, so it is for every few minutes.
    * @param labels - only jobs that a runner with these labels can take
+   * @param maxAgeMs - what was found for somebody else may be so old. @default 0
    */
-  queuedJobs?(scope: Scope, labels?: readonly string[], signal?: AbortSignal): Promise<CiJobs>;
+  queuedJobs?(scope: Scope, labels?: readonly string[], signal?: AbortSignal, maxAgeMs?: number): Promise<CiJobs>;
+  /**
+   * One job, where the scope has too many to list. `absent`: it neither waits for a runner nor runs. `undefined`: that cannot be told now.
+   * @param job - by its id, and its `owner/repo`
+   */
+  job?(scope: Scope, job: { readonly id: number; readonly repository: string }, signal?: AbortSignal): Promise<CiJob | 'absent' | undefined>;
   /**
    * Shows beside a commit how a run is. Said again, it is shown once. Of what comes together the last to arrive is shown: one after the other is the caller's part.
    * @throws CiServerError `credentials` and `rejected` (which a commit that was pushed just now may be, too), `rate_limited`, `unavailable`

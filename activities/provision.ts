@@ -6,6 +6,7 @@ import { onCluster } from './onCluster.ts';
 import { refuseForeignFolder } from './ownFolder.ts';
 import { noteOurs, whyNotOurs } from './ownRegistrations.ts';
 import { finalWhenOutOfTime } from './outOfTime.ts';
+import { asItsLifeSees } from './pods.ts';
 import { refusal } from './refusals.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { CiServerError, ComputeError, type ActivityPorts, type Registration } from './ports.ts';
@@ -29,7 +30,7 @@ export const CREATION_WINDOW_MS = 60_000;
 export async function provision(ports: ActivityPorts, input: Placed<ProvisionInput>): Promise<Provisioned> {
   const provisioned = await make(ports, input);
   const lookOut = isMet('online', provisioned.pod, Date.now()) ? undefined : ports.heldBackAnswers?.lookOut(provisioned.pod, 'online');
-  return await answerSoon(ports.heldBackAnswers, lookOut, (pod = provisioned.pod) => ({ ...provisioned, pod }), input.dueWithinMs);
+  return await answerSoon(ports.heldBackAnswers, lookOut, (pod) => ({ ...provisioned, pod: asItsLifeSees(pod ?? provisioned.pod) }), input.dueWithinMs);
 }
 
 async function make(ports: ActivityPorts, input: Placed<ProvisionInput>): Promise<Provisioned> {

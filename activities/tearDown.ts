@@ -9,9 +9,20 @@ import { answerSoon, type LookOut } from './heldBackAnswers.ts';
 import { keepLog } from './keepLog.ts';
 import { onCluster } from './onCluster.ts';
 import type { ActivityPorts } from './ports.ts';
+import type { TellSet } from './sets/runnerNews.ts';
 
 /** Deletes what the input names. What does not exist (any more) is as good as deleted; of a pod that is to be left alone, nothing is. */
-export async function tearDown(ports: ActivityPorts, input: TearDownInput): Promise<PodDeletion | PodView> {
+export async function tearDown(ports: ActivityPorts, tell: TellSet, { tells, ...input }: TearDownInput): Promise<PodDeletion | PodView> {
+  if (tells === undefined) return await deleteAll(ports, input);
+  const telling = tells.early ? tell(tells) : undefined;
+  // Thrown below, where it is awaited: what is to go goes all the same.
+  telling?.catch(() => undefined);
+  const state = await deleteAll(ports, input);
+  await (telling ?? (state === 'gone' ? tell(tells) : undefined));
+  return state;
+}
+
+async function deleteAll(ports: ActivityPorts, input: TearDownInput): Promise<PodDeletion | PodView> {
   const { compute, heldBackAnswers } = ports;
   const { identity, namespace } = input;
   const { state, lookOut } = await onCluster(`deleting what ran of ${compute.podName(identity)}`, async () => {

@@ -136,7 +136,7 @@ export class Companions {
       tuner: { activityTaskSlotSupplier: new LaneSlots(lane), workflowTaskSlotSupplier: none, localActivityTaskSlotSupplier: none, nexusTaskSlotSupplier: none },
       // Not autoscaling: that gives polls up while the lane is held back, and each of the queue's partitions has a quarter of the pace,
       // used only while it is polled. Measured with 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
-      maxConcurrentActivityTaskPolls: 10,
+      activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
       ...defined({ maxTaskQueueActivitiesPerSecond: lane.maxPerSecond }),
     };
     return Object.assign(options, { [COMPANION]: true });

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { ActivityNotFoundError, WorkflowNotFoundError, isGrpcServiceError, type Client } from '@temporalio/client';
 import { failure } from '../activities/failures.ts';
+import { asItsLifeSees } from '../activities/pods.ts';
 import type { WaitCompleter } from '../activities/ports.ts';
 import { FAILURE_TYPES } from '../core/calls/index.ts';
 import { podStateSignal } from '../core/contract/index.ts';
@@ -24,7 +25,7 @@ export interface CompleterOptions {
 
 export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCompleter {
   return {
-    complete: async (workflowId, activityId, result) => await wasPending(client().activity.complete({ workflowId, activityId }, result)),
+    complete: async (workflowId, activityId, result) => await wasPending(client().activity.complete({ workflowId, activityId }, asItsLifeSees(result))),
     async lookAgain(workflowId, activityId, why): Promise<void> {
       // A failure is what has the server schedule the next try; part of the plan, and not waited for.
       const again = failure(why, FAILURE_TYPES.outOfSight, { nextRetryDelayMs: 1, expected: true });

@@ -7,8 +7,10 @@ import type { SweepReport } from '../core/contract/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import { defined } from '../core/defined.ts';
 import { encrypts } from './codec/dataConverter.ts';
-import { workflowsFor, workflowsPath } from './workflowBundle.ts';
+import { workflowInterceptorsPath, workflowsFor, workflowsPath } from './workflowBundle.ts';
 import { Companions, isCompanion } from './companions.ts';
+import type { SpanTarget } from './tracing/spanSink.ts';
+import { withLivesTraced, withTracing } from './tracing/withTracing.ts';
 import type { CiQueue } from './settings/ciQueues.ts';
 
 export interface HoldfastPluginOptions {
@@ -26,6 +28,8 @@ export interface HoldfastPluginOptions {
   readonly temporalUi?: string;
   /** How long an activity may hold its answer back for what comes soon after it, in ms; see activities/heldBackAnswers.ts. @default 5000 @internal */
   readonly answersHeldBackMs?: number;
+  /** Where spans of lives go; the process then has a tracer provider of OpenTelemetry's, as its own SDK registers it. @default none are exported */
+  readonly tracing?: SpanTarget;
   /** @default no logging */
   readonly logger?: Logger;
   /** Told of every wait that the watcher completed (`true`), or that nobody waited for (`false`). */
@@ -83,11 +87,12 @@ export class HoldfastPlugin implements WorkerPlugin {
   }
 
   /** @throws Error when the plugin is in use already, or an activity's name is taken */
-  async configureWorker(options: WorkerOptions): Promise<WorkerOptions> {
+  async configureWorker(given: WorkerOptions): Promise<WorkerOptions> {
     // A plugin that is set on the connection also meets the Workers that it makes itself.
-    if (isCompanion(options)) return options;
+    if (isCompanion(given)) return given;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
-    const { compute, ciServers, podLogs, timeoutPolicy, temporalUi, onSweep } = this.#options;
+    const { compute, ciServers, podLogs, timeoutPolicy, temporalUi, onSweep, tracing } = this.#options;
+    const options = await withTracing(given, tracing);
     const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, encrypted: encrypts(options.dataConverter), ...defined({ podLogs, timeoutPolicy, temporalUi, onSweep }) });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
@@ -95,11 +100,11 @@ export class HoldfastPlugin implements WorkerPlugin {
     if (!options.connection) this.#ownConnection = await NativeConnection.connect();
     const connection = options.connection ?? this.#ownConnection;
     this.#workerOptions = { ...options, ...defined({ connection }), activities };
-    return { ...this.#workerOptions, activities: { ...options.activities, ...activities }, ...(await workflowsFor(options)) };
+    return withLivesTraced({ ...this.#workerOptions, activities: { ...options.activities, ...activities }, ...(await workflowsFor(options)) });
   }
 
   configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
-    return options.workflowsPath !== undefined || options.workflowBundle !== undefined ? options : { ...options, workflowsPath: workflowsPath() };
+    return withLivesTraced(options.workflowsPath !== undefined || options.workflowBundle !== undefined ? options : { ...options, workflowsPath: workflowsPath() });
   }
 
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
@@ -114,4 +119,4 @@ export class HoldfastPlugin implements WorkerPlugin {
   }
 }
 
-export { workflowsPath };
+export { workflowInterceptorsPath, workflowsPath };

@@ -16,13 +16,15 @@ import { CoveringSets } from './demand/coveringSets.ts';
 import { SetStatuses } from './demand/setStatuses.ts';
 import { createMetrics } from './metrics.ts';
 import { connectNative } from './nativeConnection.ts';
+import { packageVersion } from './packageVersion.ts';
 import { HoldfastPlugin } from './plugin.ts';
 import { createPorts } from './createPorts.ts';
-import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
+import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, traceProcess, type RunOptions } from './serviceProcess.ts';
 import type { StopSignal } from './stopSignal.ts';
 import { keepSweepSchedule } from './sweepSchedule.ts';
 import type { TemporalLink } from './temporalLink.ts';
 import { installTemporalRuntime } from './temporalRuntime.ts';
+import { startRunnerSetController } from './resources/startRunnerSetController.ts';
 import { startWebhook } from './startWebhook.ts';
 
 /**
@@ -43,6 +45,7 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   tuneV8(config);
   const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
+  const tracing = await traceProcess('holdfast-worker', config, logger, onClose);
   const temporalMetrics = await installTemporalRuntime(logger);
   let link: TemporalLink<NativeConnection> | undefined;
   let plugin: HoldfastPlugin | undefined;
@@ -71,10 +74,10 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   registerSetMetrics(metrics.registry, async () => (link ? await statuses.now() : []));
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
-  const webhook = config.webhook && (await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics }));
+  const webhook = config.webhook && (await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics, traces: tracing?.deliveries }));
   onClose(async () => await webhook?.close());
 
-  link = await linkTemporal(connectNative, config, dataConverter, logger, stop.signal);
+  link = await linkTemporal(connectNative, config, dataConverter, logger, stop.signal, tracing?.client);
   const { connection } = link;
   onClose(async () => {
     await webhook?.close(); // what it has received is passed on before the connection goes
@@ -91,7 +94,7 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
     const redelivery = startRedelivery({ credentials, ciServers: ports.ciServers, intervalMs, ready, logger, onRedelivered: metrics.redelivered });
     onClose(async () => await redelivery.stop());
   }
-  plugin = new HoldfastPlugin({ ...ports, ...defined({ temporalUi: config.temporalUi }), logger, onCompletion: metrics.completion, onSweep: metrics.swept });
+  plugin = new HoldfastPlugin({ ...ports, ...defined({ temporalUi: config.temporalUi, tracing }), logger, onCompletion: metrics.completion, onSweep: metrics.swept });
   await keepSweeps(config, link.client, ports.compute.owned !== undefined, logger);
   const worker = await Worker.create({ ...workerOptions(config, connection, plugin), dataConverter });
   const running = worker.run();
@@ -99,6 +102,8 @@ async function serve(config: HoldfastConfig, logger: Logger, stop: StopSignal, o
   // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.
   if (stop.signal.aborted) worker.shutdown();
   else stop.signal.addEventListener('abort', () => worker.shutdown());
+  const resources = await startRunnerSetController(config, { client, logger: logger.child({ component: 'runnerSets' }), onRequest: metrics.kubernetesRequest });
+  onClose(async () => await resources?.stop());
   logger.info({ taskQueue: config.taskQueue, compute: config.compute.kind, credentials: Object.keys(config.credentials), http: address, ...defined({ webhook: webhook?.address }) }, 'worker started');
   try {
     await running;
@@ -126,15 +131,17 @@ function workerOptions(config: HoldfastConfig, connection: NativeConnection, plu
     connection,
     namespace: config.temporal.namespace,
     taskQueue: config.taskQueue,
+    // The SDK's own name for a build is a hundred bytes long, and stands in each event of a workflow task.
+    ...(config.versioning === undefined ? { buildId: `holdfast@${packageVersion()}` } : {}),
     plugins: [plugin],
     maxCachedWorkflows: config.maxCachedWorkflows,
     maxConcurrentWorkflowTaskExecutions: config.maxWorkflowTasks,
     maxConcurrentActivityTaskExecutions: config.maxActivities,
     // Measured (docs/benchmarks.md): a fixed few polls, most of them for new runners, bring a scale-up online a quarter faster than
     // autoscaling polls do, and cost a steady turnover nothing. What is under way already keeps its share.
-    maxConcurrentWorkflowTaskPolls: 10,
+    workflowTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
     nonStickyToStickyPollRatio: 0.7,
-    maxConcurrentActivityTaskPolls: 10,
+    activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
     shutdownGraceTime: config.shutdownGraceMs,
     shutdownForceTime: config.shutdownForceMs,
     ...(config.versioning && {

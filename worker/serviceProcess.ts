@@ -1,6 +1,6 @@
 /** What the worker's process and the webhook's have in common: from settings to an exit status. */
 import type { FastifyInstance } from 'fastify';
-import type { ConnectionLike } from '@temporalio/client';
+import type { ClientInterceptors, ConnectionLike } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { Finding } from './checks/finding.ts';
@@ -12,6 +12,7 @@ import { oneLine, type HoldfastConfig } from './settings/config.ts';
 import { ConfigError } from './settings/configError.ts';
 import { listenForStop, type StopSignal } from './stopSignal.ts';
 import { TemporalLink } from './temporalLink.ts';
+import type { Tracing } from './tracing/startTracing.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -100,6 +101,15 @@ export function readDataConverter({ codecKeyFile }: Pick<HoldfastConfig, 'codecK
   }
 }
 
+/** @returns `undefined`: none is wanted; nothing of it is loaded then */
+export async function traceProcess(service: string, { traces }: Pick<HoldfastConfig, 'traces'>, logger: Logger, onClose: (close: () => Promise<unknown>) => void): Promise<Tracing | undefined> {
+  if (!traces) return undefined;
+  const { startTracing } = await import('./tracing/startTracing.ts');
+  const tracing = startTracing(service, (message) => logger.warn(message));
+  onClose(async () => await tracing.close());
+  return tracing;
+}
+
 /** @throws CannotStart */
 export async function linkTemporal<C extends TemporalConnection>(
   connect: Connect<C>,
@@ -107,11 +117,12 @@ export async function linkTemporal<C extends TemporalConnection>(
   dataConverter: DataConverter,
   logger: Logger,
   signal: AbortSignal,
+  interceptors?: ClientInterceptors,
 ): Promise<TemporalLink<C>> {
   const { temporal, readTemporal, connectTimeoutMs: timeoutMs } = config;
   try {
     const connection = await connectTemporal(temporal, { connect, timeoutMs, logger, signal });
-    return new TemporalLink({ connect, connection, temporal, readTemporal, dataConverter, logger });
+    return new TemporalLink({ connect, connection, temporal, readTemporal, dataConverter, interceptors, logger });
   } catch (error) {
     if (error instanceof TemporalUnreachableError) throw new CannotStart([error.message]);
     throw error;

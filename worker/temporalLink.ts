@@ -1,8 +1,9 @@
 /** The worker's connection to Temporal and the client on it, kept good while API keys and certificates are rotated. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client } from '@temporalio/client';
+import { Client, type ClientInterceptors } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import type { Logger } from 'pino';
+import { defined } from '../core/defined.ts';
 import { connectTemporal, type Connect, type TemporalConnection } from './connect.ts';
 import { oneLine } from './settings/config.ts';
 import type { TemporalConfig } from './settings/temporalConfig.ts';
@@ -17,6 +18,8 @@ export interface TemporalLinkOptions<C extends TemporalConnection> {
   /** Reads the same anew. @throws Error on one line */
   readonly readTemporal: () => TemporalConfig;
   readonly dataConverter: DataConverter;
+  /** @default none */
+  readonly interceptors?: ClientInterceptors | undefined;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Between two looks at the files, in ms. @default 10000 */
   readonly intervalMs?: number;
@@ -104,7 +107,7 @@ export class TemporalLink<C extends TemporalConnection> {
   }
 
   #clientOn(connection: C): Client {
-    const { temporal, dataConverter } = this.#options;
-    return new Client({ connection, namespace: temporal.namespace, dataConverter });
+    const { temporal, dataConverter, interceptors } = this.#options;
+    return new Client({ connection, namespace: temporal.namespace, dataConverter, ...defined({ interceptors }) });
   }
 }

@@ -9,7 +9,7 @@ import { EXIT_STATUS } from './exitStatus.ts';
 import { boundHeapGrowth } from './heapGrowth.ts';
 import { createHttpServer } from './httpServer.ts';
 import { createMetrics } from './metrics.ts';
-import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, type RunOptions } from './serviceProcess.ts';
+import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, traceProcess, type RunOptions } from './serviceProcess.ts';
 import { loadWebhookConfig, type WebhookConfig } from './settings/webhookConfig.ts';
 import { startWebhook } from './startWebhook.ts';
 import type { StopSignal } from './stopSignal.ts';
@@ -27,19 +27,20 @@ async function serve(config: WebhookConfig, logger: Logger, stop: StopSignal, on
   boundHeapGrowth();
   const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
+  const tracing = await traceProcess('holdfast-webhook', config, logger, onClose);
   let link: TemporalLink<Connection> | undefined;
   const ready = { temporal: async () => link !== undefined && (await answers(link.connection)) };
   const http = createHttpServer({ logger, registry: metrics.registry, ready });
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
 
-  const linked = (link = await linkTemporal(connectClient, config, dataConverter, logger, stop.signal));
+  const linked = (link = await linkTemporal(connectClient, config, dataConverter, logger, stop.signal, tracing?.client));
   onClose(async () => await linked.close());
   complainOf(await checkTemporal(linked.connection, config.temporal), logger);
   linked.follow(() => undefined); // nothing here keeps a connection
   const client = (): Client => linked.client;
   const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
-  const webhook = await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics });
+  const webhook = await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics, traces: tracing?.deliveries });
   onClose(async () => await webhook.close());
   logger.info({ taskQueue: config.taskQueue, http: address, webhook: webhook.address }, 'webhook started');
   if (!stop.signal.aborted) await once(stop.signal, 'abort');

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, bundleWorkflowCode, type WorkerOptions, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { FAILURE_CONVERTER_PATH } from './codec/dataConverter.ts';
@@ -19,6 +19,11 @@ const KEPT_MS = 24 * 3_600_000;
 /** Path of the workflows, for whoever bundles them ahead: TypeScript in the repository, JavaScript in the published package. */
 export function workflowsPath(): string {
   return join(ROOT, 'workflows', COMPILED ? 'index.js' : 'index.ts');
+}
+
+/** Path of the module that traces lives: for `workflowInterceptorModules` of whoever bundles the workflows ahead. */
+export function workflowInterceptorsPath(workflows = workflowsPath()): string {
+  return join(dirname(workflows), 'tracing', `interceptors${extname(workflows)}`);
 }
 
 /** Options that put something of the user's own into the bundle. */
@@ -43,8 +48,9 @@ type Failures = keyof typeof PUBLISHED;
  * @param path - of the module that exports them
  */
 export async function bundleWorkflows(path = workflowsPath(), failures: Failures = 'clear'): Promise<WorkflowBundleWithSourceMap> {
+  const interceptors = workflowInterceptorsPath(path);
   const converter = failures === 'clear' ? {} : { failureConverterPath: FAILURE_CONVERTER_PATH };
-  return await bundleWorkflowCode({ workflowsPath: path, preloadModules: [path], logger: new DefaultLogger('ERROR'), ...converter });
+  return await bundleWorkflowCode({ workflowsPath: path, workflowInterceptorModules: [interceptors], preloadModules: [path, interceptors], logger: new DefaultLogger('ERROR'), ...converter });
 }
 
 /** Writes the bundle. @param path - appears when it is complete */

@@ -1,10 +1,11 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
 import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, CancelledFailure, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
-import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, type TearDownInput } from '../core/calls/index.ts';
+import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, type SetWord, type TearDownInput } from '../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 import { fairnessKey } from '../core/domain/fairnessKey.ts';
-import type { PodView } from '../core/domain/pod.ts';
+import { priorityShift } from '../core/domain/setPriority.ts';
+import type { SeenPod } from '../core/domain/pod.ts';
 
 /**
  * The pace of whatever is tried until it succeeds, after a try that its worker did not live to end: another has it soon, however many died. What a
@@ -39,8 +40,16 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
  * A tear-down that is soon done: in the worker that has the workflow, as a part of its task. It is tried once; what it did not do is for
  * {@link clusterCalls}.
  */
-export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | PodView> {
+export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | SeenPod> {
   return await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } }).tearDown(input);
+}
+
+/**
+ * Tells a set of its runner: in the worker that has the workflow, as a part of its task, which does not end before Temporal has the news. So
+ * it costs one event and no task of its own, and is told again by the next worker if this one dies with it.
+ */
+export async function tellSet(word: SetWord): Promise<void> {
+  await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { initialInterval: '200ms', maximumInterval: '10s' } }).tellSet(word);
 }
 
 /** Calls that need only the cluster. */
@@ -63,7 +72,7 @@ export function ciCalls(credential: string, scope: Scope, kind: keyof typeof PRI
     retry: RETRY,
     // The answer of a call that is under way is worth waiting for: it may have changed the world. One that backs off is cancelled at once.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    priority: { priorityKey: PRIORITY[kind], fairnessKey: fairnessKey(scope.name) },
+    priority: { priorityKey: kind === 'provision' ? PRIORITY.provision + priorityShift(workflowInfo().priority?.priorityKey) : PRIORITY[kind], fairnessKey: fairnessKey(scope.name) },
     ...common(options),
   });
 }
@@ -86,13 +95,13 @@ function common({ summary, withinMs }: CallOptions): { summary: string; schedule
 /** The next look is never far away. */
 const QUEUE_CHECK_TRIES = 2;
 
-/** Calls that need only the worker. No local activities: two at once, with updates between, are not the same in every replay. */
-export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitDefinition' | 'nextScheduled' | 'admitSet' | 'evaluateSchedules' | 'clock'> {
+/** Calls that need only the worker. No local activities: two at once are not the same in every replay. */
+export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitDefinition' | 'nextScheduled' | 'admitSet' | 'admitSetCommand' | 'evaluateSchedules' | 'clock'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
 
 /** Calls to Temporal itself. They are tried until they succeed: without Temporal who asks does not run either. */
-export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners' | 'findGone' | 'handVersion' | 'findOver'> {
+export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners' | 'findGone' | 'passOn' | 'handVersion' | 'findOver'> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '2m', heartbeatTimeout: HEARTBEAT_TIMEOUT, retry: RETRY });
 }
 

@@ -2,6 +2,7 @@ import { ApplicationFailure, setCurrentDetails, sleep } from '@temporalio/workfl
 import { admission, ciCalls, settle } from './calls.ts';
 import { FAILURE_TYPES } from '../core/calls/index.ts';
 import type { DeregistrationInput, DeregistrationResult } from '../core/contract/index.ts';
+import { markdownText } from '../core/domain/shownText.ts';
 import { formatDuration } from '../core/domain/duration.ts';
 import { countDeregistration } from './metrics.ts';
 
@@ -38,13 +39,19 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
     const { answer, attempts } = called.value;
     const outcome = answer === 'removed' ? 'removed' : 'absent';
     countDeregistration(outcome);
-    return { outcome, attempts, message: `The registration of ${name} is ${outcome}.` };
+    return ended({ outcome, attempts, message: `The registration of ${name} is ${outcome}.` });
   }
   if (called.kind === 'failed' && called.type === FAILURE_TYPES.notOurs) throw ApplicationFailure.nonRetryable(called.message, called.type);
   if (called.kind === 'interrupted') throw ApplicationFailure.nonRetryable('The removal was cancelled', 'Cancelled');
   countDeregistration('dangling');
-  return {
+  return ended({
     outcome: 'dangling',
     message: `The registration of ${name} could not be removed within ${formatDuration(giveUpAfterMs)}: ${called.message}`,
-  };
+  });
+}
+
+/** Shows the result in the UI, too. */
+function ended(result: DeregistrationResult): DeregistrationResult {
+  setCurrentDetails(markdownText(result.message));
+  return result;
 }

@@ -1,8 +1,13 @@
-/** The workflows of Holdfast. Re-export them from your own workflows file to run them in your own Worker. */
+/**
+ * The workflows of Holdfast. Re-export them from your own workflows file to run them in your own Worker.
+ *
+ * @module holdfast/workflows
+ */
 export { runner } from './runner/runner.ts';
 export { job } from './job/job.ts';
 export { jobDefinition } from './jobDefinition/jobDefinition.ts';
 export { jobGroup } from './jobGroup/jobGroup.ts';
 export { deregistration } from './deregistration.ts';
 export { runnerSet } from './runnerSet/runnerSet.ts';
+export { setCommand } from './setCommand/setCommand.ts';
 export { sweep } from './sweep.ts';

@@ -1,5 +1,5 @@
 /** A credential is used for what the worker's config says it is for, whoever starts workflows. */
-import { scopeKeys, type Scope } from '../../core/domain/ciServer.ts';
+import { scopeKeys, type RegisterRequest, type Scope } from '../../core/domain/ciServer.ts';
 import { CiServerError, type CiServer } from '../ports.ts';
 import type { Credential } from './credentials.ts';
 
@@ -11,16 +11,29 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
   if (scopes === undefined && groups === undefined) return server;
   const covered = scopes && new Set(scopes.map((scope) => scope.toLowerCase()));
 
-  const refuses = (scope: Scope, groupId?: number): string | undefined => {
+  const refuses = (scope: Scope, group?: number | string): string | undefined => {
     if (covered !== undefined && !scopeKeys(scope).some((key) => covered.has(key))) {
       return `credential "${name}" is not for ${scopeKeys(scope).at(-1)}: the worker's config has it for ${scopes?.join(', ')}`;
     }
-    if (groupId === undefined || groups?.includes(groupId) !== false) return undefined;
-    return `credential "${name}" is not for runner group ${groupId}: the worker's config has it for ${groups.join(', ')}`;
+    return typeof group === 'number' ? refusesGroup(group) : undefined;
   };
-  const check = (scope: Scope, groupId?: number): void => {
-    const why = refuses(scope, groupId);
+  const refusesGroup = (id: number, groupName?: string): string | undefined => {
+    if (groups?.includes(id) !== false) return undefined;
+    return `credential "${name}" is not for runner group ${groupName === undefined ? id : `"${groupName}" (${id})`}: the worker's config has it for ${groups.join(', ')}`;
+  };
+  const refuse = (why: string | undefined): void => {
     if (why !== undefined) throw new CiServerError('rejected', why);
+  };
+  const check = (scope: Scope): void => refuse(refuses(scope));
+  /** By its id: a name may be given to another group. */
+  const withGroupId = async (request: RegisterRequest, signal?: AbortSignal): Promise<RegisterRequest> => {
+    const { scope, group } = request;
+    check(scope);
+    if (groups === undefined) return request;
+    const id = typeof group === 'number' ? group : await server.runnerGroupId?.(scope, group, signal);
+    if (id === undefined) throw new CiServerError('rejected', `credential "${name}" is for some runner groups only, and this CI server has none: remove runnerGroup`);
+    refuse(refusesGroup(id, typeof group === 'string' ? group : undefined));
+    return { ...request, group: id };
   };
 
   return {
@@ -28,9 +41,15 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
     ...(server.reachable && { reachable: () => server.reachable?.() !== false }),
     ...(server.redeliverFailed && { redeliverFailed: async (limits, signal) => (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, left: 0 } }),
     ...(server.queuedJobs && {
-      async queuedJobs(scope, labels, signal) {
+      async queuedJobs(scope, labels, signal, maxAgeMs) {
         check(scope);
-        return (await server.queuedJobs?.(scope, labels, signal)) ?? { jobs: [], complete: false };
+        return (await server.queuedJobs?.(scope, labels, signal, maxAgeMs)) ?? { jobs: [], complete: false };
+      },
+    }),
+    ...(server.job && {
+      async job(scope, job, signal) {
+        check(scope);
+        return await server.job?.(scope, job, signal);
       },
     }),
     ...(server.changedPaths && {
@@ -40,8 +59,7 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
       },
     }),
     async register(request, signal) {
-      check(request.scope, request.groupId);
-      return await server.register(request, signal);
+      return await server.register(await withGroupId(request, signal), signal);
     },
     async find(scope, runner, signal) {
       check(scope);

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { rootCertificates } from 'node:tls';
+import { getCACertificates } from 'node:tls';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { type Credential, CredentialsError } from './credentials.ts';
 
@@ -20,10 +20,11 @@ export function dispatcherOf(name: string, credential: Credential): Dispatcher {
   });
 }
 
+/** Besides those that Node itself goes by, those of NODE_EXTRA_CA_CERTS included. */
 function certificateAuthorities(name: string, { caFile }: Credential): { ca?: string[] } {
   if (caFile === undefined) return {};
   try {
-    return { ca: [...rootCertificates, readFileSync(caFile, 'utf8')] };
+    return { ca: [...getCACertificates('default'), readFileSync(caFile, 'utf8')] };
   } catch (error) {
     throw new CredentialsError([`credentials.${name}.caFile: cannot read ${caFile} (${(error as NodeJS.ErrnoException).code ?? String(error)}): name a readable PEM file`]);
   }

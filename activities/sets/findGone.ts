@@ -1,26 +1,16 @@
 /** Which runners have ended, or were never there: by Temporal's own record of each, because a list by visibility may be late. */
 import { getClient } from '@temporalio/activity';
-import { WorkflowNotFoundError } from '@temporalio/client';
 import type { SetActivities } from '../../core/calls/index.ts';
 import { withHeartbeats } from '../heartbeats.ts';
 import { each } from './each.ts';
+import { isRunning } from './isRunning.ts';
 
 export const findGone: SetActivities['findGone'] = async ({ workflowIds }) => {
   const gone: string[] = [];
   await withHeartbeats(`${workflowIds.length} runners that were not listed`, async () =>
     await each(workflowIds, async (workflowId) => {
-      if (!(await isRunning(workflowId))) gone.push(workflowId);
+      if (!(await isRunning(getClient(), workflowId))) gone.push(workflowId);
     }),
   );
   return { at: Date.now(), gone };
 };
-
-async function isRunning(workflowId: string): Promise<boolean> {
-  try {
-    const { status } = await getClient().workflow.getHandle(workflowId).describe();
-    return status.name === 'RUNNING';
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
-}

@@ -4,7 +4,10 @@ import { z } from 'zod';
 import { SET_COVER_MEMO, type SetCover } from '../../core/contract/index.ts';
 import { runningSets } from '../../core/domain/visibility.ts';
 
-const coverMemo = z.object({ labels: z.array(z.string()), scope: z.string(), scopeKind: z.enum(['organization', 'repository', 'enterprise']) });
+const coverMemo = z.object({ labels: z.array(z.string()), scope: z.string(), scopeKind: z.enum(['organization', 'repository', 'enterprise']), group: z.union([z.number(), z.string()]).exactOptional(), full: z.literal(true).exactOptional(), ends: z.literal(true).exactOptional() });
+
+/** Sets that one request lists. */
+export const PAGE = 1_000;
 
 /** @returns `undefined` when the memo of a set's workflow does not say what it covers */
 export function coverOf(memo: Record<string, unknown> | undefined): SetCover | undefined {
@@ -17,7 +20,7 @@ export function coverOf(memo: Record<string, unknown> | undefined): SetCover | u
  */
 export async function listCovers({ workflow }: Client, taskQueue: string, max = Infinity): Promise<Map<string, SetCover | undefined>> {
   const covers = new Map<string, SetCover | undefined>();
-  for await (const { workflowId, memo } of workflow.list({ query: runningSets(taskQueue), pageSize: 1_000 })) {
+  for await (const { workflowId, memo } of workflow.list({ query: runningSets(taskQueue), pageSize: PAGE })) {
     covers.set(workflowId, coverOf(memo));
     if (covers.size === max) break;
   }

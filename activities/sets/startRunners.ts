@@ -4,8 +4,10 @@ import { WorkflowExecutionAlreadyStartedError, isGrpcServiceError } from '@tempo
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, SET_RUNNER_MEMO, type SetRunnerMemo } from '../../core/contract/index.ts';
 import type { StartRunnersInput, Timed } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
+import { PRIORITY_KEYS } from '../../core/domain/setPriority.ts';
 import { runnerInput } from '../../core/domain/slots.ts';
 import { withHeartbeats } from '../heartbeats.ts';
+import { inTrace } from '../inTrace.ts';
 import { each } from './each.ts';
 
 /** gRPC codes of a request that is wrong in itself: invalid argument, not found (the namespace), permission denied, failed precondition, unauthenticated. */
@@ -27,19 +29,24 @@ export async function startRunners(input: StartRunnersInput): Promise<Timed & { 
 }
 
 /** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
-async function start({ set, generation, ephemeral, template, tellsBusy }: StartRunnersInput, { workflowId, slot }: StartRunnersInput['runners'][number]): Promise<string | undefined> {
-  const memo: SetRunnerMemo = { generation, ephemeral, ...defined({ slot, tellsBusy: tellsBusy ? (true as const) : undefined }) };
+async function start({ set, generation, ephemeral, template, tellsBusy, tellsEndEarly, priority }: StartRunnersInput, { workflowId, slot, trace }: StartRunnersInput['runners'][number]): Promise<string | undefined> {
+  const memo: SetRunnerMemo = { generation, ephemeral, ...defined({ slot, tellsBusy: tellsBusy || undefined, tellsEndEarly: tellsEndEarly || undefined }) };
   try {
-    await getClient().workflow.start(RUNNER_WORKFLOW, {
-      workflowId,
-      taskQueue: activityInfo().taskQueue,
-      args: [runnerInput(template, set, slot)],
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      memo: { [SET_RUNNER_MEMO]: memo },
-      // From the start, so that no list of the set's runners misses it.
-      typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
-      staticSummary: `runner of the set ${set}`,
-    });
+    await inTrace(trace, async () =>
+      await getClient().workflow.start(RUNNER_WORKFLOW, {
+        workflowId,
+        taskQueue: activityInfo().taskQueue,
+        args: [runnerInput(template, set, slot)],
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        memo: { [SET_RUNNER_MEMO]: memo },
+        priority: { priorityKey: PRIORITY_KEYS[priority] },
+        // From the start, so that no list of the set's runners misses it.
+        typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
+        staticSummary: `runner of the set ${set}`,
+        // Its first task comes with the answer, where this worker has room for it.
+        requestEagerStart: true,
+      }),
+    );
     return undefined;
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;

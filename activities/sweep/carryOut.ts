@@ -5,7 +5,7 @@ import { defined } from '../../core/defined.ts';
 import type { Finding, SweepPlan } from '../../core/sweep/decideSweep.ts';
 import { objectMark } from '../../core/sweep/objectMark.ts';
 import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
-import { repairPod, repairRegistration, repairResource, stopStep, terminateLife, wakeLife, type Repaired, type RepairTools } from './repairs.ts';
+import { repairPod, repairRegistration, repairResource, replaceHung, stopStep, terminateLife, wakeLife, type Repaired, type RepairTools } from './repairs.ts';
 
 /** Items under way at once: each is a few requests, and others need the servers, too. */
 const AT_ONCE = 5;
@@ -68,7 +68,7 @@ async function act(tools: RepairTools, finding: Finding, pods: () => Promise<rea
       if (finding.step === 'repair') return await repairRegistration(tools, finding);
       return finding.step === 'mark' ? 'marked' : 'waits';
     case 'life':
-      if (finding.step === 'repair') return await stopStep(tools, finding, pods);
+      if (finding.step === 'repair') return finding.as === 'hung runner' ? await replaceHung(tools, finding, pods) : await stopStep(tools, finding, pods);
       if (finding.step === 'terminate') return await terminateLife(tools, finding, pods);
       if (finding.step === 'signal') await wakeLife(tools, finding.life);
       return finding.step === 'mark' ? 'marked' : 'waits';

@@ -81,8 +81,18 @@ export async function look(sources: SweepSources, spec: SweepSpec, served: Serve
   if (seen === undefined || registrations === undefined || incomplete.length > 0) return { lookedAt, incomplete, unseen, outOfSight: scopes?.outOfSight ?? 0 };
   const podsOf = Map.groupBy(pods, ({ identity }) => identity?.workflowId);
   const seenObject = (object: OwnedObject): SeenObject => ({ object, life: seen.lifeOf(object), used: (podsOf.get(object.identity?.workflowId) ?? []).some((pod) => isOfSameRunner(object, pod)) });
-  const findings = { pods: pods.map(seenObject), resources: [...secrets, ...claims].map(seenObject), registrations, lives: seen.lives, knowsPlace: seen.knowsPlace };
+  const findings = { pods: pods.map(seenObject), resources: [...secrets, ...claims].map(seenObject), registrations, lives: withRegistrations(seen.lives, registrations), knowsPlace: seen.knowsPlace };
   return { lookedAt, incomplete, unseen, findings, outOfSight: scopes?.outOfSight ?? 0 };
+}
+
+/** By what is noted on the pod, which its worker has written. */
+function withRegistrations(lives: readonly RunningLife[], registrations: readonly SeenRegistration[]): RunningLife[] {
+  const keyOf = ({ scope, name }: Pick<SeenRegistration, 'scope' | 'name'>): string => `${scope.kind} ${scope.name} ${name}`;
+  const listed = new Map(registrations.map((registration) => [keyOf(registration), registration]));
+  return lives.map((life) => {
+    const [noted] = life.pods.flatMap(({ registration }) => (registration?.scope === undefined ? [] : [{ scope: registration.scope, name: registration.name }]));
+    return { ...life, ...defined({ registration: noted && listed.get(keyOf(noted)) }) };
+  });
 }
 
 /** Has that pod any use for this Secret, or claim? */

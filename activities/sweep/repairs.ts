@@ -1,5 +1,5 @@
 /** How each finding is repaired. All look live first, and judge again: what was seen minutes ago, or listed just now, is no reason to delete. */
-import { FORCED_TO_FAIL, WORKER_NEVER_CAME_BACK, cancelSignal, podStateSignal, type SweepSkip } from '../../core/contract/index.ts';
+import { FORCED_TO_FAIL, WORKER_NEVER_CAME_BACK, cancelSignal, doubtSignal, podStateSignal, type SweepSkip } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import type { Finding } from '../../core/sweep/decideSweep.ts';
@@ -122,6 +122,23 @@ export async function stopStep({ sources, spec, lives }: RepairTools, { life, as
   if (!isStill(judgement, as)) return left(judgement);
   sources.logger.warn({ workflowId, runId, job: job?.workflowId }, reason);
   await sources.client.workflow.getHandle(workflowId, runId).signal(cancelSignal, { mode: 'stop', reason });
+  return { kind: 'repaired' };
+}
+
+/** Has a life put another runner in the place of one that hangs, if it still does so by its pod, and by the CI server's own answer, which is no list. */
+export async function replaceHung({ sources, spec }: RepairTools, { life, as, reason }: Extract<Finding, { subject: 'life' }>, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired> {
+  const { workflowId, runId, registration } = life;
+  if (registration === undefined) return CHANGED;
+  const { scope, credential, id, name } = registration;
+  const runner = await sources.ciServers.get(credential).find(scope, { id, name }, sources.signal);
+  if (runner?.name !== name) return CHANGED;
+  const { online, busy } = runner;
+  const now = { ...life, pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId), registration: { ...registration, online, busy } };
+  if (now.pods.some((pod) => pod.registration?.name !== name)) return CHANGED;
+  const judgement = judgeRunner(now, Date.now(), spec);
+  if (!isStill(judgement, as)) return left(judgement);
+  sources.logger.warn({ workflowId, runId, runner: name, scope: `${scope.kind} ${scope.name}` }, `replacing the runner: ${reason}`);
+  await sources.client.workflow.getHandle(workflowId, runId).signal(doubtSignal, { runnerName: name, reason });
   return { kind: 'repaired' };
 }
 

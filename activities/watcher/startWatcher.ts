@@ -2,9 +2,10 @@
  * The watcher: completes the waits that gave their slot back, when the world moves. Stateless (any watcher can complete any worker's
  * wait, "not found" means that nobody waits), so several may run; and never the only source, because every wait looks live again.
  */
-import { POD_CONDITIONS, isMet, type PodCondition } from '../../core/domain/podConditions.ts';
+import { LRUCache } from 'lru-cache';
+import { POD_CONDITIONS, isMet, isSpent, type PodCondition } from '../../core/domain/podConditions.ts';
 import { deleteEarly } from '../earlyDeletion.ts';
-import type { HeldBackAnswers } from '../heldBackAnswers.ts';
+import { LONGEST_LOCAL_MS, type HeldBackAnswers } from '../heldBackAnswers.ts';
 import type { Compute, Logger, WaitCompleter } from '../ports.ts';
 import { TaskQueue } from '../taskQueue.ts';
 import { Completions } from './completions.ts';
@@ -23,7 +24,7 @@ export interface WatcherOptions {
   readonly concurrency?: number;
   /** When to offer an answer again for which nobody waited, in ms after one another. @default 5 s, 30 s */
   readonly againMs?: readonly number[];
-  /** How long another watcher that is quicker has for its offer, in ms; see {@link Completions}. @default 1000 */
+  /** How long another watcher that is quicker has for its offer, in ms; see {@link Completions}. @default 5000 */
   readonly othersFirstMs?: number;
   /** Told of every completion, for metrics. */
   readonly onCompletion?: (completed: boolean) => void;
@@ -40,21 +41,31 @@ export interface Watcher {
 /** A pod that has been online for longer than this is not announced again by a new watcher: its wait has looked live itself since. */
 const ANNOUNCE_ONLINE_MS = 15 * 60_000;
 
+/** Those that end within two seconds. */
+const MAX_TOLD_ENDS = 1_000;
+
 /** Starts the one watcher of this process. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
-  const { compute, completer, logger, heldBackAnswers, concurrency = 64, againMs = [5_000, 30_000], othersFirstMs = 1_000 } = options;
+  const { compute, completer, logger, heldBackAnswers, concurrency = 64, againMs = [5_000, 30_000], othersFirstMs = 5_000 } = options;
   const queue = new TaskQueue(concurrency, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
   const timers = new DueTimers();
-  const states = new StateAnnouncements(queue, completer);
+  /** When workflows were told of the end of a pod whose job is done (ms since the epoch), by its UID. */
+  const toldEnds = new LRUCache<string, number>({ max: MAX_TOLD_ENDS });
+  const tearDownMs = Math.min(heldBackAnswers?.longestMs ?? 0, LONGEST_LOCAL_MS);
+  const states = new StateAnnouncements(queue, completer, heldBackAnswers?.longestMs);
   const completions = new Completions(queue, {
     completer,
     againMs,
     othersFirstMs,
     async offered(completed, pod) {
       options.onCompletion?.(completed);
-      if (completed) await deleteEarly(compute, logger, pod);
+      if (!completed) return;
+      if (isSpent(pod)) toldEnds.set(pod.uid, Date.now());
+      await deleteEarly(compute, logger, pod);
     },
   });
+  // Its workflow's tear-down takes so long before it waits for the pod to be gone, and that wait looks live itself.
+  const isTooSoon = (condition: PodCondition, { uid }: PodView, nowMs: number): boolean => condition === 'gone' && nowMs - (toldEnds.get(uid) ?? 0) < tearDownMs;
 
   const tellState = (pod: PodView, state: 'busy' | 'idle' | undefined): void => {
     if (state !== undefined) states.tell(pod, state);
@@ -72,16 +83,17 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   });
 
   const watch = await compute.watch({
-    changed(pod, previous) {
+    changed(seen, previous) {
       const nowMs = Date.now();
+      // Its end has to say what was held back.
+      const pod: PodView = seen.ended && states.forget(seen) ? { ...seen, endedBusy: true } : seen;
       for (const condition of POD_CONDITIONS) {
         // Told first: an answer that is held back takes the place of the wait's.
         const answered = heldBackAnswers?.changed(pod, condition) === true;
-        if (!answered && isNews(condition, pod, previous, nowMs)) completions.offer(condition, pod);
+        if (!answered && isNews(condition, pod, previous, nowMs) && !isTooSoon(condition, pod, nowMs)) completions.offer(condition, pod);
       }
       timers.set(pod, nowMs, () => timeHasCome(pod, nowMs));
-      if (pod.ended) states.forget(pod);
-      else tellState(pod, stateNews(pod, previous, nowMs));
+      if (!pod.ended) tellState(pod, stateNews(pod, previous, nowMs));
     },
     relisted(pods) {
       void queue.add('search for waits whose pod vanished', async () => await lookForVanished(compute, completer, pods.values()));

@@ -20,4 +20,7 @@ export const FAILURE_TYPES = {
   notOurs: 'RegistrationNotOurs',
   outOfSight: 'PodOutOfSight',
   sweepIncomplete: 'SweepIncomplete',
+  setNotFound: 'SetNotFound',
+  setRefuses: 'SetRefuses',
+  setSilent: 'SetDoesNotAnswer',
 } as const;

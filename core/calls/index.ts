@@ -12,6 +12,7 @@ export * from './retryBackoff.ts';
 export * from './runner.ts';
 export * from './runnerSet.ts';
 export * from './sweep.ts';
+export * from './tracing.ts';
 
 /** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface HoldfastActivities extends RunnerActivities, JobActivities, DefinitionActivities, SetActivities, SweepActivities {}

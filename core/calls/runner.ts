@@ -1,9 +1,10 @@
 /** What the workflows `runner` and `deregistration` may ask of the world. */
 import type { RegisterRequest, RemovalAnswer, Scope } from '../domain/ciServer.ts';
 import type { VolumeClaim } from '../contract/index.ts';
-import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../domain/pod.ts';
+import type { ClaimWriter, PodRef, PodRequest, SeenPod, RunnerIdentity, StopReason } from '../domain/pod.ts';
 import type { Place } from '../domain/place.ts';
 import type { PodCondition } from '../domain/podConditions.ts';
+import type { SetWord } from './runnerSet.ts';
 import type { DeregistrationSpec } from '../input/deregistration.ts';
 import type { RunnerSpec } from '../input/runner.ts';
 
@@ -26,9 +27,9 @@ export interface RunnerActivities {
   /** What an interrupted {@link provision} has left. */
   findProvisioned(input: Placed<FindProvisionedInput>): Promise<Found>;
   /** Waits until the pod is online, has ended or is gone; holds no slot meanwhile. */
-  awaitPod(input: Placed<AwaitPodInput>): Promise<PodView>;
+  awaitPod(input: Placed<AwaitPodInput>): Promise<SeenPod>;
   /** The pod as it is now. */
-  observePod(input: Placed<PodInput>): Promise<PodView>;
+  observePod(input: Placed<PodInput>): Promise<SeenPod>;
   /** Looks at the CI server until the runner is online there. */
   lookUpRunner(input: LookUpInput): Promise<Sighting>;
   /** Removes the registration of a runner, and nothing else. */
@@ -37,7 +38,7 @@ export interface RunnerActivities {
    * Deletes what ran: pod, registration Secret and claims, whichever are named. The one way out for all of them. Of a pod that was to go only
    * unless it had started, and has, the answer is how it looks: then nothing was deleted.
    */
-  tearDown(input: Placed<TearDownInput>): Promise<PodDeletion | PodView>;
+  tearDown(input: Placed<TearDownInput>): Promise<PodDeletion | SeenPod>;
   /** Notes on claims that a pod may still write to them. */
   fenceClaims(input: Placed<FenceClaimsInput>): Promise<void>;
   /** Waits until nothing can write to the claims any more from a node that was lost, by {@link fenceClaims}. */
@@ -64,7 +65,7 @@ export interface ProvisionInput {
 /** Free of secrets: those stay in the runner's Secret. */
 export interface Provisioned {
   readonly runnerId?: number;
-  readonly pod: PodView;
+  readonly pod: SeenPod;
 }
 
 /** What there is of a {@link Provisioned}; an id without a pod: it is registered, and no pod was made for it. */
@@ -78,12 +79,13 @@ export interface FindProvisionedInput {
 }
 
 export interface PodInput {
-  readonly workflowId: string;
   readonly pod: PodRef;
 }
 
 export interface AwaitPodInput extends PodInput {
   readonly until: PodCondition;
+  /** Told as the wait begins. */
+  readonly tells?: SetWord;
 }
 
 export interface LookUpInput {
@@ -144,6 +146,8 @@ export interface TearDownInput {
     /** Left alone if its container has started by the time the deletion is carried out. */
     readonly unlessStarted?: boolean;
   };
+  /** Told when the pod is gone, or with `early` at once. Of a local activity only, which does not end before. */
+  readonly tells?: SetWord & { readonly early: boolean };
   /** The Secret with the registration. */
   readonly secret?: boolean;
   /** Of these claims, those that are the life's own. */

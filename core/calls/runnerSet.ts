@@ -1,9 +1,11 @@
-/** What the workflow `runnerSet` may ask of the world. */
-import type { RunnerPhase, RunnerSetInput } from '../contract/index.ts';
-import type { CiJobs, Scope } from '../domain/ciServer.ts';
+/** What the workflows `runnerSet` and `setCommand` may ask of the world. */
+import type { JobEvent, RunnerPhase, RunnerSetInput, RunnerWord, SetCommandInput, SetCover, SetPriority } from '../contract/index.ts';
+import type { Scope } from '../domain/ciServer.ts';
 import type { SetScheduleSpec, SetSpec } from '../input/runnerSet.ts';
 
 export interface SetActivities {
+  /** Checks the input of a command to a set; asks nobody. */
+  admitSetCommand(input: { input: unknown }): Promise<SetCommandInput>;
   /** Checks and completes the declaration of a set; asks nobody. */
   admitSet(input: { input: unknown }): Promise<AdmittedSet>;
   /** What time it is. */
@@ -18,8 +20,18 @@ export interface SetActivities {
   listRunners(input: { set: string }): Promise<Timed & { runners: ListedRunner[] }>;
   /** Which of these runners have ended, or were never there. */
   findGone(input: { workflowIds: readonly string[] }): Promise<Timed & { gone: string[] }>;
-  /** The jobs that this set has to serve, by the CI server's own list. `null`: it has none. */
-  lookForQueuedJobs(input: LookForJobsInput): Promise<CiJobs | null>;
+  /** Tells a set of its runner, together with what others tell it just then. Done when Temporal has it; a set that is gone is tolerated. A local activity. */
+  tellSet(input: SetWord): Promise<void>;
+  /** Tells the set which jobs it has to serve, by the CI server's own list ({@link JobsSeen}). `supported`: the CI server has such a list. */
+  lookForQueuedJobs(input: LookForJobsInput): Promise<{ supported: boolean }>;
+  /** Passes jobs on to other sets that have room for them, and hands on what was heard of such jobs since. */
+  passOn(input: PassOnInput): Promise<Timed & PassedOn>;
+}
+
+/** What a runner tells its set. */
+export interface SetWord {
+  readonly set: string;
+  readonly word: RunnerWord;
 }
 
 /** A set goes by the time that its activities tell: see workflows/runnerSet/reconcile.ts. */
@@ -44,7 +56,11 @@ export interface StartRunnersInput {
   readonly template: RunnerSetInput['template'];
   /** They tell the set when their jobs start. */
   readonly tellsBusy: boolean;
-  readonly runners: readonly { readonly workflowId: string; readonly slot?: number }[];
+  /** They tell of their end before their pod is gone. */
+  readonly tellsEndEarly: boolean;
+  readonly priority: SetPriority;
+  /** `trace`: `traceparent` of the job that it is started for. */
+  readonly runners: readonly { readonly workflowId: string; readonly slot?: number; readonly trace?: string }[];
 }
 
 export interface LookForJobsInput {
@@ -54,6 +70,40 @@ export interface LookForJobsInput {
   readonly scope: Scope;
   readonly credential: string;
   readonly labels: readonly string[];
+  /** When the set asked, by its own clock (ms since the epoch). */
+  readonly askedAt: number;
+  /** What others have found out before may be so old, in ms. */
+  readonly maxAgeMs: number;
+  /** Jobs of which nothing was heard for long: asked for one by one where the list leaves something out. */
+  readonly overdue: readonly { readonly key: string; readonly repository: string }[];
+  /** Keys of the jobs that others have passed on to it. */
+  readonly passedHere: readonly string[];
+  /** Sets that it has passed jobs on to. */
+  readonly passedTo: readonly string[];
+}
+
+/** News of a job, for the set that it was passed on to. */
+export interface HandedOn {
+  /** Workflow id. */
+  readonly to: string;
+  readonly event: JobEvent;
+}
+
+export interface PassOnInput {
+  readonly set: string;
+  readonly cover: SetCover;
+  /** Jobs that the set cannot serve. */
+  readonly jobs: readonly { readonly key: string; readonly repository: string; readonly since: number }[];
+  /** The set ends: better a set without room than none. */
+  readonly ends: boolean;
+  readonly handingOn: readonly HandedOn[];
+}
+
+export interface PassedOn {
+  /** Keys of the jobs, by the set that has them now. */
+  readonly passed: readonly { readonly to: string; readonly keys: readonly string[] }[];
+  /** Sets that could serve the jobs, with room or without. */
+  readonly substitutes: number;
 }
 
 /** A runner as visibility lists it. */

@@ -54,6 +54,16 @@ export interface PodStateEvent {
   state: 'idle' | 'busy';
   /** Busy as before, but it was idle in between: what runs is another job. */
   again?: true;
+  /** For how long it has been so, where that was not told at once (ms). @default 0 */
+  forMs?: number;
+}
+
+/** Somebody who sees what the life does not has found its runner to be of no use. */
+export interface DoubtEvent {
+  /** At the CI server: another runner of this life is not meant. */
+  runnerName: string;
+  /** For people. */
+  reason: string;
 }
 
 export interface RunnerStatus {
@@ -96,6 +106,8 @@ export interface RunnerResult {
 export const cancelSignal = defineSignal<[(CancelRequest | string)?]>('cancel');
 export const ciEventSignal = defineSignal<[CiEvent]>('ciEvent');
 export const podStateSignal = defineSignal<[PodStateEvent]>('podState');
+/** Has another runner of the life take the place of an idle one; a busy one is left alone. */
+export const doubtSignal = defineSignal<[DoubtEvent]>('doubt');
 export const statusQuery = defineQuery<RunnerStatus>('status');
 export const drainUpdate = defineUpdate<{ accepted: true; phase: RunnerPhase }, [{ reason?: string }?]>('drain');
 /** Extends the job's deadline. */

@@ -68,7 +68,7 @@ export type RunnerIntervals = Durations<typeof RUNNER_INTERVALS>;
 
 /** Input of the `runner` workflow: one JSON object. Durations are strings such as `30s`, `10m`, `1h30m`. */
 export interface RunnerInput {
-  /** Prefix of the runner's name at the CI server; a hash of this execution is appended. Default: the workflow id without `runner-`. */
+  /** Prefix of the runner's name at the CI server; a hash of this execution is appended. Events of jobs find the runner as long as its workflow's id is `runner-<name>`. Default: the workflow id without `runner-`. */
   name?: string;
   /** `none`: a plain command (`command`) that no CI server knows; it has every other part of the life. @default "github" */
   ciServer?: 'github' | 'none';
@@ -79,12 +79,20 @@ export interface RunnerInput {
   enterprise?: string;
   /** A credential named in the worker's config. @default "default" */
   credential?: string;
-  /** Numeric id of the runner group. @default 1 */
+  /** Name of the runner group. Repositories have none. Default: the group that the CI server has by default. */
+  runnerGroup?: string;
+  /** In place of its name: the numeric id of the runner group. @default 1 */
   runnerGroupId?: number;
   /** 1 to 100. @default ["self-hosted"] */
   labels?: string[];
   /** One job, then gone; `false`: a static runner, which takes many. @default true */
   ephemeral?: boolean;
+  /**
+   * Of a static runner: it never updates itself (`config.sh --disableupdate`), because its image is fixed; GitHub then takes its version for 30 days after the next one has come out. `false` for a GitHub Enterprise Server that
+   * does not know this. For a JIT config there is no such choice: https://docs.github.com/en/actions/reference/runners/self-hosted-runners#runner-software-updates-on-self-hosted-runners
+   * @default true
+   */
+  disableUpdate?: boolean;
   /** Name of the set this runner belongs to. */
   set?: string;
   /** Id of the `job` workflow whose step this is, which is told of its pods; needs `ciServer: none`. */
@@ -109,6 +117,10 @@ export interface RunnerInput {
   supervisor?: SupervisorMode;
   /** Persistent volumes of the runner container. */
   volumeClaims?: VolumeClaim[];
+  /** By which what runs in the runner's container reaches the world. @default directly, or as the image is set */
+  proxy?: RunnerProxy;
+  /** Authorities that the runner and its jobs trust, as for a GitHub Enterprise Server with a certificate of your own. @default those of its image */
+  ca?: CertificateAuthority;
   timeouts?: RunnerTimeouts;
   /** The grace ledger, additive; the pod's terminationGracePeriodSeconds is derived from it. */
   stop?: StopInput;
@@ -120,6 +132,34 @@ export interface RunnerInput {
   maxAttempts?: number;
   /** Pace of re-checks; the defaults are right for production. */
   intervals?: RunnerIntervals;
+}
+
+/** As gha-runner-scale-set has it. */
+export interface RunnerProxy {
+  /** For addresses with `http://`. */
+  http?: ProxyServer;
+  /** For addresses with `https://`. */
+  https?: ProxyServer;
+  /** Hosts that are reached directly, each with those below it. GitHub's runner takes names alone, no addresses. */
+  noProxy?: string[];
+}
+
+export interface ProxyServer {
+  /** `http://host:port`, without user and password. */
+  url: string;
+  /** Secret in the pod's namespace with `username` and `password`, percent-encoded as in a URL. Jobs can read them, as every program that goes through the proxy has to. */
+  credentialSecretRef?: string;
+}
+
+/** Exactly one of the two: where in the pod's namespace the certificates are, PEM. */
+export interface CertificateAuthority {
+  configMapKeyRef?: KeyRef;
+  secretKeyRef?: KeyRef;
+}
+
+export interface KeyRef {
+  name: string;
+  key: string;
 }
 
 /** Of a job's step, in the store: the job says it. */
@@ -165,4 +205,10 @@ export interface VolumeClaim {
   storageClass?: string;
   /** @default ["ReadWriteOnce"] */
   accessModes?: ('ReadWriteOnce' | 'ReadWriteMany' | 'ReadWriteOncePod')[];
+  /** What a claim that is made begins with: a `VolumeSnapshot` (apiGroup `snapshot.storage.k8s.io`), or another claim, of the pod's namespace. @default nothing */
+  dataSource?: { apiGroup?: string; kind: string; name: string };
+  /** Which volumes a claim that is made may be bound to, by their labels. @default any of its class */
+  selector?: { matchLabels?: Record<string, string>; matchExpressions?: { key: string; operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'; values?: string[] }[] };
+  /** Of a claim that is made. */
+  annotations?: Record<string, string>;
 }

@@ -1,12 +1,16 @@
-/** Public names of runner sets: the workflow type, its signals, query, updates and status. */
-import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+/** Public names of runner sets: the workflow type, its signals, queries and status. What a set can be told: setCommand.ts. */
+import { defineQuery, defineSignal } from '@temporalio/workflow';
+import type { CiJob } from '../domain/ciServer.ts';
 import type { RunnerCause, RunnerOutcome } from './runner.ts';
-import type { RunnerSetInput, SetScale } from './runnerSetInput.ts';
+import type { RunnerSetInput } from './runnerSetInput.ts';
 
 export const RUNNER_SET_WORKFLOW = 'runnerSet';
 
 /** Workflow id of a set: one per name. */
 export const setWorkflowId = (name: string): string => `set-${name}`;
+
+/** The name of a set, from its workflow id. */
+export const setNameOf = (workflowId: string): string => workflowId.slice(setWorkflowId('').length);
 
 /** One event of one job, as a set hears of it. Times are the CI server's own, ms since the epoch. */
 export interface JobEvent {
@@ -21,6 +25,10 @@ export interface JobEvent {
   at: number;
   runnerName?: string;
   conclusion?: string;
+  /** Workflow id of the set that passes the job on, because it cannot serve it now. Absent: the webhook tells. */
+  passedBy?: string;
+  /** `traceparent` of the span in which it was told: a runner that is started for it is in the same trace. Absent: nothing is traced. */
+  trace?: string;
 }
 
 /** What a runner tells the set it belongs to. */
@@ -36,6 +44,9 @@ export interface RunnerEndedNews extends RunnerNews {
   /** It ran a job. */
   ranJob: boolean;
 }
+export type RunnerWord = ({ kind: 'online' | 'busy' } & RunnerNews) | ({ kind: 'ended' } & RunnerEndedNews);
+/** With the time at which it was told, by the worker's clock (ms since the epoch). */
+export type TimedRunnerNews = RunnerWord & { at: number };
 
 export interface SetRunnerStatus {
   workflowId: string;
@@ -70,6 +81,12 @@ export interface RunnerSetStatus {
   paused?: string;
   /** Until when, or for what, fewer runners are kept or started than wanted (scale-down delay, recreation guard, schedule). */
   waitsFor?: string;
+  /** Jobs that wait in other sets, because this one could not serve them. Absent: none. */
+  passedOn?: number;
+  /** What limits hold back: queued jobs that have no runner started for them, and runners for which the day has no time left. Absent: nothing. */
+  heldBack?: { jobs: number; runners: number };
+  /** With `limits.maxRunnerHours`: what is used up of the day's. */
+  runnerHours?: number;
   /** The set was told to end, and ends when its runners have left; why, or `''`. */
   ending?: string;
   labels: string[];
@@ -89,8 +106,22 @@ export interface SetCover {
   labels: string[];
   scope: string;
   scopeKind: ScopeKind;
+  /** Runner group, by id or by name, as the template has it. Absent: the default one, or none. */
+  group?: number | string;
+  /** It has as many jobs as it can serve, is paused, or ends: others of its kind pass it no job. */
+  full?: true;
+  /** It ends: others of its kind pass it no job, not even when they end, too. */
+  ends?: true;
 }
 export const SET_COVER_MEMO = 'covers';
+
+/** The RunnerSet resource that a set was started for, as a memo of its workflow under {@link SET_RESOURCE_MEMO}. */
+export interface SetResource {
+  namespace: string;
+  name: string;
+  uid: string;
+}
+export const SET_RESOURCE_MEMO = 'resource';
 
 /** What a set notes at each runner that it starts, as a memo of the runner's workflow under {@link SET_RUNNER_MEMO}. */
 export interface SetRunnerMemo {
@@ -100,25 +131,29 @@ export interface SetRunnerMemo {
   slot?: number;
   /** It tells the set when its job starts. */
   tellsBusy?: true;
+  /** Its successor may be there before its pod is gone: it tells of its end as soon as its container has ended. */
+  tellsEndEarly?: true;
 }
 export const SET_RUNNER_MEMO = 'ofSet';
 
-/** Events of jobs whose labels this set covers; each may come late, twice and out of order. */
-export const demandSignal = defineSignal<[{ events: JobEvent[] }]>('demand');
-export const runnerOnlineSignal = defineSignal<[RunnerNews]>('runnerOnline');
-/** Of an ephemeral runner whose memo asks for it: its job has started. */
-export const runnerBusySignal = defineSignal<[RunnerNews]>('runnerBusy');
-export const runnerEndedSignal = defineSignal<[RunnerEndedNews]>('runnerEnded');
+/** Events of jobs whose labels this set covers; each may come late, twice and out of order. `at`: when they are sent, by the sender's clock (ms since the epoch). */
+export const demandSignal = defineSignal<[{ events: JobEvent[]; at?: number }]>('demand');
+/** What a look at the CI server's own list of jobs has found: told so, because the run that asked may have continued as new meanwhile. */
+export interface JobsSeen {
+  /** When the look began, by the set's clock (ms since the epoch). */
+  checkedAt: number;
+  /** Those of the jobs that this set has to serve, and those that its runners run. */
+  jobs: CiJob[];
+  /** Nothing was left out: a job of the set that is not among them neither waits nor runs. */
+  complete: boolean;
+  /** Keys of jobs of the set that were asked for by themselves, and neither wait nor run. */
+  absent: string[];
+  /** Of the sets that jobs were passed on to, those that have ended. */
+  gone: string[];
+}
+export const jobsSeenSignal = defineSignal<[JobsSeen]>('jobsSeen');
+/** News of this set's runners, gathered by the workers; each may come late and twice. `busy`: only of an ephemeral runner whose memo asks for it. */
+export const runnerNewsSignal = defineSignal<[{ news: TimedRunnerNews[] }]>('runnerNews');
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
-/** What the set was last told to be, with every update since. */
+/** What the set was last told to be, with every command since. */
 export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');
-export const scaleUpdate = defineUpdate<RunnerSetStatus, [SetScale]>('scale');
-/** Replaces the whole declaration; a template that differs starts a rollout. */
-export const applyUpdate = defineUpdate<RunnerSetStatus, [RunnerSetInput]>('apply');
-export const setTemplateUpdate = defineUpdate<RunnerSetStatus, [RunnerSetInput['template']]>('setTemplate');
-export const pauseUpdate = defineUpdate<RunnerSetStatus, [{ reason?: string }?]>('pause');
-export const resumeUpdate = defineUpdate<RunnerSetStatus, []>('resume');
-/** Holds a runner, or with `release` lets it go. */
-export const holdUpdate = defineUpdate<RunnerSetStatus, [{ runner: string; release?: boolean }]>('hold');
-/** Drains every runner and ends the set: what `holdfast set delete` does. */
-export const drainSetUpdate = defineUpdate<RunnerSetStatus, [{ reason?: string }?]>('drain');

@@ -22,6 +22,8 @@ export const SET_INTERVALS = {
   longestRetry: '10m',
   /** Between two looks at queued jobs that an ended runner's place waits for. @default "30s" */
   guardLook: '30s',
+  /** Between two tries to pass on the jobs that the set cannot serve, while no other set has room for them. @default "15s" */
+  passOn: '15s',
 } as const;
 
 export type SetIntervals = Durations<typeof SET_INTERVALS>;
@@ -46,6 +48,27 @@ export interface SetSchedule extends SetScale {
   duration: string;
 }
 
+/** What a set serves at the most, beyond the number of its runners. Runners that run are left alone: no limit ends a job. */
+export interface SetLimits {
+  /** Jobs of one repository that the set has runners for at a time. @default no limit */
+  perRepository?: number;
+  /** The same for several repositories together; of a repository that several entries name the first counts. @default none */
+  repositories?: RepositoryLimit[];
+  /** Hours of all its runners together in a day (UTC), from a runner's start to its end. When they are used up, no runner is started until the next day. @default no limit */
+  maxRunnerHours?: number;
+}
+
+export interface RepositoryLimit {
+  /** `owner/repo`, as GitHub's filter patterns: `acme/*` is all of an organization. Upper and lower case are one. */
+  names: string[];
+  /** Jobs that the set has runners for at a time. */
+  max: number;
+}
+
+/** Whose runners are registered first where a credential's pace is what they wait for. */
+export const SET_PRIORITIES = ['high', 'normal', 'low'] as const;
+export type SetPriority = (typeof SET_PRIORITIES)[number];
+
 /** Input of the `runnerSet` workflow, and one document of `holdfast set apply`. */
 export interface RunnerSetInput extends SetScale, Durations<typeof SET_DELAYS> {
   name: string;
@@ -57,6 +80,10 @@ export interface RunnerSetInput extends SetScale, Durations<typeof SET_DELAYS> {
    */
   warm?: number;
   schedules?: SetSchedule[];
+  /** @default none */
+  limits?: SetLimits;
+  /** @default "normal" */
+  priority?: SetPriority;
   rollout?: {
     /** Runners of a new template beyond the number wanted, while the old ones leave. @default 1 */
     maxSurge?: number;

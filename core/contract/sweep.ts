@@ -11,8 +11,11 @@ export const WORKER_NEVER_CAME_BACK = 'worker never came back; forced to fail';
 /** Why a job's step was stopped that had outlived its job. */
 export const STEP_WITHOUT_JOB = 'the step was still alive although its job had ended; stopped';
 
+/** Why a runner was replaced that was idle by its own word. */
+export const NOT_HEARD_OF = 'the CI server has it offline, while its pod says that it is online and idle';
+
 /** What a sweep repairs. */
-export const SWEPT_KINDS = ['orphaned pod', 'ghost registration', 'zombie runner', 'orphaned step', 'aged pod', 'orphaned resource'] as const;
+export const SWEPT_KINDS = ['orphaned pod', 'ghost registration', 'zombie runner', 'hung runner', 'orphaned step', 'aged pod', 'orphaned resource'] as const;
 export type SweptKind = (typeof SWEPT_KINDS)[number];
 
 /** Why something that was looked at was left alone. */
@@ -37,6 +40,8 @@ export const SWEEP_SKIPS = [
   'not ours',
   /** A runner that is online, or runs a job. */
   'online or busy',
+  /** An idle runner that the CI server has offline, as it has more than half of that scope's: it is the CI server's view that is wrong, or the way to it. */
+  'offline together',
   /** A workflow `deregistration` is at it. */
   'handed on',
   /** A scope of lives without pod and Secret, which the credential cannot see (any more). */
@@ -60,6 +65,8 @@ export const SWEEP_LIMITS = {
   maxRunAge: '7d',
   /** How old the CI server's lists may be: a registration is removed so long after it was marked at the earliest. @default "1m" */
   listAge: '1m',
+  /** An idle runner is replaced so long after it was marked as one that the CI server has offline, at the earliest. @default "4m" */
+  hungAfter: '4m',
 } as const;
 
 /** Input of a sweep. */
@@ -86,8 +93,8 @@ export interface SweepScope {
  * annotation `holdfast.dev/sweep`.
  */
 export interface SweepMark {
-  kind: 'ghost registration' | 'zombie runner' | 'orphaned step';
-  /** What it is about: `organization acme#17`, or a workflow id and its run id. */
+  kind: 'ghost registration' | 'zombie runner' | 'hung runner' | 'orphaned step';
+  /** What it is about: `organization acme#17`, a runner's name, or a workflow id and its run id. */
   key: string;
   /** When it was found first (ISO 8601). */
   since: string;
@@ -106,7 +113,7 @@ export interface SweptItem {
   reason: string;
   /**
    * `found`: in a dry run, or where the sweep stopped. `marked`: first look. `waits`: marked before, not yet to be repaired (a zombie that was
-   * signalled, a registration whose list may be old).
+   * signalled, a registration whose list may be old, a runner that may yet be heard of).
    */
   done: 'found' | 'marked' | 'waits' | 'repaired' | 'failed';
   /** Of a zombie: its workflow. Of a pod: the one that it belonged to. */

@@ -19,15 +19,20 @@ export function scopeKeys({ kind, name }: Scope): string[] {
   }
 }
 
+/** Id of GitHub's group for runners that name none. */
+export const DEFAULT_GROUP_ID = 1;
+
 export interface RegisterRequest {
   readonly scope: Scope;
   readonly name: string;
   readonly labels: readonly string[];
-  /** Numeric runner group id (GitHub requires it for JIT); 1 is the default group. */
-  readonly groupId: number;
+  /** Id or name of the runner group. */
+  readonly group: number | string;
   readonly ephemeral: boolean;
   /** `jit`: single-use just-in-time config (always ephemeral). `token`: a registration token the runner uses itself. */
   readonly mode: 'jit' | 'token';
+  /** With `token`: the runner never updates itself. @default false */
+  readonly disableUpdate?: boolean;
 }
 
 /** A job as the CI server lists it. Times are the CI server's own, ms since the epoch. */
@@ -48,6 +53,8 @@ export interface CiJobs {
   readonly jobs: readonly CiJob[];
   /** Nothing was left out: a job that is not listed neither waits nor runs. False where there was more than one look may read. */
   readonly complete: boolean;
+  /** So long before it was asked for the look had begun, in ms. @default 0 */
+  readonly ageMs?: number;
 }
 
 /**

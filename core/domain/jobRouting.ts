@@ -1,5 +1,6 @@
-/** Which set a job is for. */
-import { comparable, labelsCover } from './labels.ts';
+/** Which set a job is for. Pure: every replica sends every event of a job to the same set, and a look at the CI server finds it there, too. */
+import { MAX_LABELS, comparable } from './labels.ts';
+import { jobKey } from './jobSteps.ts';
 import type { JobEvent, ScopeKind, SetCover } from '../contract/index.ts';
 
 /** A running set, as far as the choice needs it. */
@@ -8,25 +9,148 @@ export interface CoveringSet {
   readonly cover: SetCover;
 }
 
+/** A job, as far as the choice needs it. */
+export type RoutedJob = Pick<JobEvent, 'jobId' | 'runAttempt' | 'repository' | 'labels'>;
+
+/** Sets that cover the same: of the same scope, labels and runner group. */
+interface Kind<T> {
+  readonly rank: number;
+  readonly labels: ReadonlySet<string>;
+  readonly group: string;
+  readonly members: Member<T>[];
+}
+
+interface Member<T> {
+  readonly set: T;
+  /** Two hashes of its id: sets that have one in common must not be one to all jobs. */
+  readonly hashes: readonly [number, number];
+}
+
 const NARROWEST_FIRST: readonly ScopeKind[] = ['repository', 'organization', 'enterprise'];
+/** The runner group of everything that names none (GitHub's `Default`). */
+const DEFAULT_GROUP = 1;
 
 /**
  * The one set that has to serve a job: its scope holds the repository, and its labels cover the job's. Of several the one with the
- * fewest labels that the job does not ask for (a plain job must not occupy the runner with a GPU), then with the narrowest scope, then
- * by name: a function of the job and the sets alone, so that every replica sends every event of a job to the same set.
+ * fewest labels that the job does not ask for (a plain job must not occupy the runner with a GPU), then with the narrowest scope, then of the
+ * runner group with the lowest id. Those that are equal in all that share the jobs, by a hash of the job and the set (rendezvous hashing,
+ * https://en.wikipedia.org/wiki/Rendezvous_hashing): each has its part of them, and a set that comes or goes moves no job between the others.
  *
- * The runner group decides nothing: GitHub names it only once a runner has the job, and then it would be another choice than before.
+ * The job's own runner group decides nothing: GitHub names it only once a runner has the job, and then it would be another choice than before.
  */
-export function chooseSet<T extends CoveringSet>(job: Pick<JobEvent, 'repository' | 'labels'>, enterprise: string | undefined, sets: readonly T[]): T | undefined {
-  const covering = sets.filter(({ cover }) => holds(cover, job.repository, enterprise) && labelsCover(cover.labels, job.labels));
-  const wanted = comparable(job.labels);
-  const extra = ({ cover }: T): number => [...comparable(cover.labels)].filter((label) => !wanted.has(label)).length;
-  const rank = ({ cover }: T): number => NARROWEST_FIRST.indexOf(cover.scopeKind);
-  return covering.toSorted((a, b) => extra(a) - extra(b) || rank(a) - rank(b) || (a.workflowId < b.workflowId ? -1 : 1))[0];
+export class SetRouting<T extends CoveringSet> {
+  readonly #kinds = new Map<string, Map<string, Kind<T>>>();
+
+  constructor(sets: readonly T[]) {
+    for (const set of sets) this.#add(set);
+  }
+
+  /** @param enterprise - slug of the one that the repository's owner belongs to */
+  homeOf(job: RoutedJob, enterprise: string | undefined): T | undefined {
+    if (job.labels.length > MAX_LABELS) return undefined;
+    const wanted = [...comparable(job.labels)];
+    const scopes = { repository: job.repository, organization: job.repository.split('/')[0], enterprise };
+    let best: Kind<T>[] = [];
+    for (const scopeKind of NARROWEST_FIRST) {
+      for (const kind of this.#kinds.get(scopeKey(scopeKind, scopes[scopeKind] ?? ''))?.values() ?? []) {
+        if (!wanted.every((label) => kind.labels.has(label))) continue;
+        const better = best[0] === undefined ? -1 : compare(kind, best[0]);
+        if (better < 0) best = [kind];
+        else if (better === 0) best.push(kind);
+      }
+    }
+    // Thousands may be equal, and each event of a job asks: they are copied only where they must be.
+    return firstOf(best.length === 1 ? (best[0]?.members ?? []) : best.flatMap(({ members }) => members), job);
+  }
+
+  #add(set: T): void {
+    const { scope, scopeKind, labels, group: named = DEFAULT_GROUP } = set.cover;
+    const covered = comparable(labels);
+    const scoped = scopeKey(scopeKind, scope);
+    const kinds = this.#kinds.get(scoped) ?? new Map<string, Kind<T>>();
+    this.#kinds.set(scoped, kinds);
+    const group = String(named);
+    const key = `${group} ${JSON.stringify([...covered].toSorted())}`;
+    const kind = kinds.get(key) ?? { rank: NARROWEST_FIRST.indexOf(scopeKind), labels: covered, group, members: [] };
+    kinds.set(key, kind);
+    kind.members.push(memberOf(set));
+  }
 }
 
-function holds({ scope, scopeKind }: SetCover, repository: string, enterprise: string | undefined): boolean {
-  const owner = repository.split('/')[0];
-  const name = { repository, organization: owner, enterprise }[scopeKind];
-  return name !== undefined && name.toLowerCase() === scope.toLowerCase();
+/**
+ * The sets to which one passes the jobs that it cannot serve: they have the same labels and the same runner group, and the same scope, or the organization that
+ * the repository is in. So each covers whatever the other does; one with more labels does too, and is left to the jobs that need it.
+ */
+export class Substitutes<T extends CoveringSet> {
+  readonly #near: Member<T>[];
+  readonly #wider: Member<T>[];
+  readonly #ids: string[];
+
+  constructor(self: CoveringSet, sets: readonly T[]) {
+    const { cover } = self;
+    const others = sets.filter((set) => set.workflowId !== self.workflowId && isAlike(set.cover, cover));
+    const inScope = (kind: ScopeKind, name: string): T[] => others.filter((set) => scopeKey(set.cover.scopeKind, set.cover.scope) === scopeKey(kind, name));
+    const near = inScope(cover.scopeKind, cover.scope);
+    const wider = cover.scopeKind === 'repository' ? inScope('organization', cover.scope.split('/')[0] ?? '') : [];
+    this.#ids = [...near, ...wider].map(({ workflowId }) => workflowId);
+    // Two that end would pass a job to and fro.
+    const staying = (sets: readonly T[]): Member<T>[] => sets.filter((set) => set.cover.ends !== true).map(memberOf);
+    this.#near = staying(near);
+    this.#wider = staying(wider);
+  }
+
+  get size(): number {
+    return this.#near.length + this.#wider.length;
+  }
+
+  /** Workflow ids of all that may have a job, those that end included. */
+  ids(): readonly string[] {
+    return this.#ids;
+  }
+
+  /** The next set for a job: by its hash, so that what one cannot serve is spread over all others. `undefined`: none has room. @param evenFull - better one without room than none */
+  next(job: Pick<RoutedJob, 'jobId' | 'runAttempt'>, evenFull = false): T | undefined {
+    const open = (members: Member<T>[]): Member<T>[] => members.filter(({ set }) => set.cover.full !== true);
+    return firstOf(open(this.#near), job) ?? firstOf(open(this.#wider), job) ?? (evenFull ? (firstOf(this.#near, job) ?? firstOf(this.#wider, job)) : undefined);
+  }
+}
+
+function isAlike(one: SetCover, other: SetCover): boolean {
+  const [labels, others] = [comparable(one.labels), comparable(other.labels)];
+  return labels.size === others.size && [...labels].every((label) => others.has(label)) && (one.group ?? DEFAULT_GROUP) === (other.group ?? DEFAULT_GROUP);
+}
+
+const scopeKey = (kind: ScopeKind, name: string): string => `${kind} ${name.toLowerCase()}`;
+
+/** Both cover the job: who has fewer labels has fewer that it does not ask for. */
+const compare = <T>(a: Kind<T>, b: Kind<T>): number => a.labels.size - b.labels.size || a.rank - b.rank || a.group.localeCompare(b.group, 'en', { numeric: true });
+
+const memberOf = <T extends CoveringSet>(set: T): Member<T> => ({ set, hashes: [hashOf(set.workflowId, 0x811c9dc5), hashOf(set.workflowId, 0x9747b28c)] });
+
+/** The member with the highest score for this job (rendezvous hashing). */
+function firstOf<T extends CoveringSet>(members: readonly Member<T>[], job: Pick<RoutedJob, 'jobId' | 'runAttempt'>): T | undefined {
+  const [lone] = members;
+  if (members.length < 2) return lone?.set;
+  const hash = hashOf(jobKey(job), 0x811c9dc5);
+  let first: { readonly set: T; readonly score: number } | undefined;
+  for (const { set, hashes: [one, other] } of members) {
+    const score = mixed((mixed((hash ^ one) | 0) + other) | 0);
+    if (first === undefined || score > first.score || (score === first.score && set.workflowId < first.set.workflowId)) first = { set, score };
+  }
+  return first?.set;
+}
+
+/** FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/), with its bits mixed: ids that differ in their last digit must not be neighbours. */
+function hashOf(text: string, seed: number): number {
+  let hash = seed;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return mixed(hash);
+}
+
+/** MurmurHash3's finalizer (https://github.com/aappleby/smhasher/wiki/MurmurHash3). @returns 0 to 2^32 - 1 */
+function mixed(hash: number): number {
+  let bits = hash;
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
 }

@@ -1,5 +1,5 @@
 /** Pods as the workflows and activities see them: what is asked for, and what is seen. Plain data, the same for every compute. */
-import type { StopTo, VolumeClaim } from '../contract/index.ts';
+import type { CertificateAuthority, RunnerProxy, StopTo, VolumeClaim } from '../contract/index.ts';
 
 /**
  * Identity of one runner of one life: everything that is created for it is named from a hash of these three,
@@ -23,6 +23,8 @@ export interface PodRequest {
   readonly env?: Readonly<Record<string, string>>;
   /** A PodTemplateSpec fragment merged under what Holdfast sets; its container `runner` is the runner's. */
   readonly template?: PodTemplate;
+  readonly proxy?: RunnerProxy;
+  readonly ca?: CertificateAuthority;
   readonly labels: Readonly<Record<string, string>>;
   readonly terminationGracePeriodSeconds: number;
   /** Absent: the command runs bare. */
@@ -33,6 +35,8 @@ export interface PodRequest {
   readonly storage?: StorageRequest;
   /** It runs what an outsider has written: whatever the policy allows, nothing of others' is for it. */
   readonly untrusted?: true;
+  /** Its set waits for the word that it is busy: it is told at once. */
+  readonly tellsBusy?: true;
   /** How long a job of this runner may take at most, in ms: noted on the pod, for when nobody is left who knows. */
   readonly jobTimeoutCapMs?: number;
 }
@@ -92,8 +96,12 @@ export interface PodRef {
 }
 
 /** The fields of a pod that decisions need, at one moment. */
-export interface PodView extends PodRef {
+export interface PodView extends SeenPod {
   readonly workflowId: string;
+}
+
+/** As its own life sees it. */
+export interface SeenPod extends PodRef {
   /** A node was chosen. */
   readonly scheduled: boolean;
   readonly node?: string;
@@ -133,6 +141,10 @@ export interface PodView extends PodRef {
   readonly readinessChangedAt?: string;
   /** Only for a pod whose probes tell: it takes another job after one. */
   readonly reusable?: true;
+  /** As of the request. */
+  readonly tellsBusy?: true;
+  /** Of one that has ended: it was busy when it was last seen to live, which nobody was told. */
+  readonly endedBusy?: true;
   /** It is not known yet whether it is busy: it is from then on if nothing else is told (ISO 8601). */
   readonly busyFrom?: string;
 }

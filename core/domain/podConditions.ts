@@ -1,5 +1,5 @@
 /** The conditions of a pod that a runner's life waits for. All are one-shot and monotonic, so a late completion is never wrong. Pure. */
-import type { PodView } from './pod.ts';
+import type { SeenPod } from './pod.ts';
 
 export const POD_CONDITIONS = ['online', 'ended', 'gone'] as const;
 export type PodCondition = (typeof POD_CONDITIONS)[number];
@@ -24,29 +24,37 @@ export function parseWaitActivityId(activityId: string): { condition: PodConditi
 /**
  * Does the condition hold?
  * `online`: the pod says so itself, or its container runs and the CI server must be asked; also when it will never be.
- * `ended`: see {@link PodView.ended}; also when the node does not answer any more.
+ * `ended`: see {@link SeenPod.ended}; also when the node does not answer any more.
  */
-export function isMet(condition: PodCondition, pod: PodView, nowMs: number): boolean {
+export function isMet(condition: PodCondition, pod: SeenPod, nowMs: number): boolean {
   const due = dueAtMs(condition, pod);
   return due !== undefined && due <= nowMs;
 }
 
 /** Is a job running, by the pod's own word? `undefined`: it does not tell, or not yet. */
-export function isBusy({ busy, busyFrom }: PodView, nowMs: number): boolean | undefined {
+export function isBusy({ busy, busyFrom }: SeenPod, nowMs: number): boolean | undefined {
   return busy ?? (busyFrom !== undefined && Date.parse(busyFrom) <= nowMs ? true : undefined);
+}
+
+/** Its announcements come no later, by their pace. */
+const LONGEST_UNTOLD_MS = 60_000;
+
+/** For how long a pod has been what it says it is, in ms. Whoever may send a signal can say anything. */
+export function untoldMs(forMs: unknown): number {
+  return typeof forMs === 'number' && forMs > 0 ? Math.min(forMs, LONGEST_UNTOLD_MS) : 0;
 }
 
 /**
  * A runner for one job that did it, and ended by itself: once its end is known to its workflow, no decision needs its pod any more, nor its
  * log (docs/lifecycle.md, rule 2). What was told to go, or is being taken away, is for its workflow to judge.
  */
-export function isSpent({ exit, gone, terminating, disruption, reusable }: PodView): boolean {
+export function isSpent({ exit, gone, terminating, disruption, reusable }: SeenPod): boolean {
   const { record } = exit ?? {};
   return exit?.code === 0 && record?.job === 'done' && record.reason === undefined && reusable !== true && !gone && !terminating && disruption === undefined;
 }
 
 /** When the condition will hold if nothing changes (ms since the epoch; 0: it holds), or `undefined` when only a change can bring it. */
-export function dueAtMs(condition: PodCondition, pod: PodView): number | undefined {
+export function dueAtMs(condition: PodCondition, pod: SeenPod): number | undefined {
   if (pod.gone) return 0;
   if (condition === 'gone') return undefined;
   if (pod.ended) return 0;
@@ -58,6 +66,6 @@ export function dueAtMs(condition: PodCondition, pod: PodView): number | undefin
   return overdueAtMs(pod);
 }
 
-function overdueAtMs({ terminationDeadline }: PodView): number | undefined {
+function overdueAtMs({ terminationDeadline }: SeenPod): number | undefined {
   return terminationDeadline === undefined ? undefined : Date.parse(terminationDeadline) + TERMINATION_OVERDUE_MS;
 }

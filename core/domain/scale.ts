@@ -41,8 +41,13 @@ export function keepsReady(bounds: ScaleBounds): boolean {
  * from these. Runners that are busy with jobs of which no event has told count as well, so that the ones kept ready are idle ones.
  * A fixed number, and elastic sets with fewer idle ones, have a successor ahead for each busy runner, `warm` at the most.
  */
-export function desiredSize(bounds: ScaleBounds, { queued, assigned, finished, busyRunners, confirmedQueued, busyBeforeCheck }: Asking): number {
-  const ahead = Math.min(bounds.warm, busyRunners);
+export function desiredSize(bounds: ScaleBounds, asking: Asking): number {
+  const ahead = Math.min(bounds.warm, asking.busyRunners);
   if (bounds.kind === 'fixed') return bounds.replicas + ahead;
-  return Math.min(bounds.max, Math.max(bounds.minIdle, ahead) + Math.max(queued + assigned + finished, busyRunners, busyBeforeCheck + confirmedQueued));
+  return Math.min(bounds.max, Math.max(bounds.minIdle, ahead) + runnersAskedFor(asking));
+}
+
+/** Runners that jobs need, told or not. */
+export function runnersAskedFor({ queued, assigned, finished, busyRunners, confirmedQueued, busyBeforeCheck }: Asking): number {
+  return Math.max(queued + assigned + finished, busyRunners, busyBeforeCheck + confirmedQueued);
 }

@@ -27,6 +27,12 @@ export function workflowIdOfRunner(set: string, runnerName: string): string | un
   return suffix === undefined ? undefined : runnerWorkflowId(set, suffix);
 }
 
+/** Name of the set that a runner of this name at the CI server may be of, whether there is such a set or not; `undefined`: it is no set's. */
+export function setOfRunner(runnerName: string): string | undefined {
+  const [, set] = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,35})-[a-z0-9]{10}-[0-9a-f]{10}(?:-r\d+)?$/.exec(runnerName) ?? [];
+  return set;
+}
+
 /** The suffix of a runner's workflow id, if it is one that this set has started: one that somebody else started by hand is not its to touch. */
 export function suffixOf(set: string, workflowId: string): string | undefined {
   const prefix = runnerWorkflowId(set, '');

@@ -42,11 +42,6 @@ export function runningJobDefinitions(taskQueue: string): string {
   return `WorkflowType = ${quoted(JOB_DEFINITION_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoted(taskQueue)}`;
 }
 
-/** The runners of one task queue that have, or had, one of these names at the CI server. */
-export function runnersNamed(taskQueue: string, names: readonly string[]): string {
-  return `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND TaskQueue = ${quoted(taskQueue)} AND ${SEARCH_ATTRIBUTES.name.name} IN (${names.map(quoted).join(', ')})`;
-}
-
 /** The sweeps of one task queue that gave a report. */
 export function completedSweeps(taskQueue: string): string {
   return `WorkflowType = ${quoted(SWEEP_WORKFLOW)} AND ExecutionStatus = 'Completed' AND TaskQueue = ${quoted(taskQueue)}`;

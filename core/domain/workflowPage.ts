@@ -3,3 +3,8 @@ export function workflowPage(ui: string, namespace: string, workflowId: string, 
   const parts = [namespace, 'workflows', workflowId, ...(runId === undefined ? [] : [runId, 'history'])];
   return `${ui}/namespaces/${parts.map(encodeURIComponent).join('/')}`;
 }
+
+/** Address of the page of Temporal's UI that lists what a filter selects. @param query - https://docs.temporal.io/list-filter */
+export function workflowsPage(ui: string, namespace: string, query: string): string {
+  return `${ui}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${encodeURIComponent(query)}`;
+}

@@ -5,12 +5,13 @@
 import { z } from 'zod';
 import { RUNNER_INTERVALS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type OnEviction, type RunnerInput } from '../contract/index.ts';
 import { defined } from '../defined.ts';
-import type { Scope } from '../domain/ciServer.ts';
+import { DEFAULT_GROUP_ID, type Scope } from '../domain/ciServer.ts';
 import { milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, Supervision } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
 import { credentialName, DEFAULT_CREDENTIAL, dnsLabel, duration, durationFields, envFields, readInput, scopeFields, toScope, word, words, type FieldsOf, type Parsed } from './fields.ts';
 import { graceLedger, type GraceLedger } from './graceLedger.ts';
+import { caSchema, proxySchema } from './network.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
 import { LONGEST_JOB_TIMEOUT, timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
 
@@ -23,10 +24,13 @@ export interface RunnerSpec {
   /** Absent: a plain command that no CI server knows. */
   readonly scope?: Scope;
   readonly credential: string;
-  readonly runnerGroupId: number;
+  /** Its name, or its id. */
+  readonly runnerGroup: number | string;
   readonly labels: readonly string[];
   readonly ephemeral: boolean;
   readonly registrationMode: 'jit' | 'token';
+  /** Of a static runner: it never updates itself. */
+  readonly disableUpdate: boolean;
   readonly set?: string;
   /** Id of the workflow whose step it is. */
   readonly job?: string;
@@ -63,6 +67,14 @@ const volumeClaim = z.strictObject({
   storage: z.string().regex(/^[0-9]+(\.[0-9]+)?([KMGTPE]i?)?$/, 'is not a size; write for example "10Gi"').exactOptional(),
   storageClass: z.string().min(1).max(253).exactOptional(),
   accessModes: z.array(z.enum(['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'])).min(1).exactOptional(),
+  dataSource: z.strictObject({ apiGroup: z.string().min(1).max(253).exactOptional(), kind: z.string().min(1).max(63), name: z.string().min(1).max(253) }).exactOptional(),
+  selector: z
+    .strictObject({
+      matchLabels: metadata.exactOptional(),
+      matchExpressions: z.array(z.strictObject({ key: z.string().min(1), operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']), values: z.array(z.string()).exactOptional() })).exactOptional(),
+    })
+    .exactOptional(),
+  annotations: metadata.exactOptional(),
 });
 
 const stop = z.strictObject({
@@ -82,9 +94,11 @@ export const runnerSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must consist of letters, digits, ".", "_" and "-"').max(50, 'must be at most 50 characters: a suffix is appended and GitHub allows 64').exactOptional(),
   ciServer: z.enum(['github', 'none'], 'must be "github" or "none"').exactOptional(),
   credential: credentialName.exactOptional(),
+  runnerGroup: z.string().regex(/^[^\p{Cc}]{1,200}$/u, 'must be 1 to 200 characters without control characters').exactOptional(),
   runnerGroupId: z.number().int().positive().exactOptional(),
   labels: z.array(label).min(1, 'must have at least one label').max(100, 'must have at most 100 labels').exactOptional(),
   ephemeral: z.boolean().exactOptional(),
+  disableUpdate: z.boolean().exactOptional(),
   set: word('a set name').exactOptional(),
   job: z.string().min(1).max(1_000).exactOptional(),
   storage: storage.exactOptional(),
@@ -95,6 +109,8 @@ export const runnerSchema = z.strictObject({
   args: z.array(z.string()).exactOptional(),
   env: envFields.exactOptional(),
   pod: z.strictObject({ metadata: z.strictObject({ labels: metadata.exactOptional(), annotations: metadata.exactOptional() }).exactOptional(), spec: z.record(z.string(), z.unknown()).exactOptional() }).exactOptional(),
+  proxy: proxySchema.exactOptional(),
+  ca: caSchema.exactOptional(),
   supervisor: z.enum(['inject', 'image', 'none'], 'must be "inject", "image" or "none"').exactOptional(),
   volumeClaims: z.array(volumeClaim).max(20, 'must have at most 20 claims').exactOptional(),
   timeouts: z.strictObject(durationFields(RUNNER_TIMEOUTS)).exactOptional(),
@@ -120,7 +136,7 @@ export function parseRunnerInput(raw: unknown, admission: RunnerAdmission = {}):
 }
 
 function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTimeouts & { jobTimeoutCap: string }, { podSeconds, ...grace }: GraceLedger, { workflowId = '', nameHash = '' }: RunnerAdmission): RunnerSpec {
-  const { credential = DEFAULT_CREDENTIAL, runnerGroupId = 1, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', maxAttempts = 10, set, job } = input;
+  const { credential = DEFAULT_CREDENTIAL, runnerGroup = input.runnerGroupId ?? DEFAULT_GROUP_ID, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', maxAttempts = 10, set, job } = input;
   const { signalTimeout: _signal, cleanupTimeout: _cleanup, jobTimeoutCap, ...timeoutsOfScope } = byScope;
   const asked = milliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
   const jobTimeoutCapMs = parseDuration(jobTimeoutCap) ?? Number.NaN;
@@ -137,21 +153,22 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
     ...(scope === undefined ? { timeoutMs: timeouts.jobTimeoutMs } : {}),
     startupMs: timeouts.registrationMs,
   };
-  const { namespace, image, command, args, env: environment, pod: template, volumeClaims = [], storage: kept } = input;
+  const { namespace, image, command, args, env: environment, pod: template, proxy, ca, volumeClaims = [], storage: kept } = input;
   return {
     name: input.name ?? nameFromWorkflowId(workflowId),
     nameHash,
     ...defined({ scope, set, job }),
     credential,
-    runnerGroupId,
+    runnerGroup,
     labels,
     ephemeral,
     // A JIT config is single-use by design: a runner that takes many jobs needs a registration token.
     registrationMode: ephemeral ? 'jit' : 'token',
+    disableUpdate: input.disableUpdate ?? true,
     onEviction,
     maxAttempts,
     pod: {
-      ...defined({ namespace, image, command, args, env: environment, template }),
+      ...defined({ namespace, image, command, args, env: environment, template, proxy, ca }),
       labels: set === undefined ? {} : { [SET_LABEL]: set },
       terminationGracePeriodSeconds: podSeconds,
       supervision,

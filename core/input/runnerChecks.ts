@@ -5,12 +5,13 @@ import { storageFault } from '../domain/artifactLayout.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
 import { STATE_CLAIM } from '../domain/pod.ts';
 import { parseStopSignals } from '../domain/stopSignals.ts';
-import { isReservedEnv, isReservedPath, RUNNER_CONTAINER } from '../domain/podTemplate.ts';
+import { isReservedEnv, isReservedMetadata, isReservedPath, RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import { scopeErrors, type InputError } from './fields.ts';
+import { networkErrors } from './network.ts';
 import { podTemplateErrors } from './podTemplate.ts';
 
 type Fields = readonly (keyof RunnerInput)[];
-const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroupId', 'labels'];
+const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroup', 'runnerGroupId', 'labels', 'disableUpdate'];
 
 /** What of the runner's scope its fields are checked against. */
 export interface RunnerLimits {
@@ -23,7 +24,7 @@ export interface RunnerLimits {
 /** Everything that cannot work, at once. */
 export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutMs }: RunnerLimits): InputError[] {
   return [
-    ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...jobErrors(input)]),
+    ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...groupErrors(input), ...updateErrors(input), ...jobErrors(input)]),
     ...storageErrors(input),
     ...timeoutErrors(input, jobTimeoutCap),
     ...stopErrors(input),
@@ -31,6 +32,7 @@ export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutM
     ...signalErrors(input, signalTimeoutMs),
     ...evictionErrors(input),
     ...claimErrors(input),
+    ...networkErrors(input),
     ...Object.keys(input.env ?? {}).filter(isReservedEnv).map((name) => ({ field: `env.${name}`, message: 'is set by Holdfast; remove it' })),
     ...podTemplateErrors(input.pod ?? {}).map((message) => ({ field: 'pod', message })),
   ];
@@ -42,6 +44,16 @@ function plainCommandErrors(input: RunnerInput): InputError[] {
   if (input.command === undefined) errors.push({ field: 'command', message: 'is missing: with ciServer "none" it is what runs' });
   if (input.timeouts?.idle !== undefined) errors.push({ field: 'timeouts.idle', message: 'has no meaning with ciServer "none": a plain command is never idle' });
   return errors;
+}
+
+function groupErrors({ runnerGroup, runnerGroupId, repository }: RunnerInput): InputError[] {
+  if (runnerGroup === undefined) return [];
+  if (runnerGroupId !== undefined) return [{ field: 'runnerGroup, runnerGroupId', message: 'exclude each other: give the name or the id' }];
+  return repository === undefined ? [] : [{ field: 'runnerGroup', message: 'has no meaning with a repository, which has no runner groups; remove it' }];
+}
+
+function updateErrors({ disableUpdate, ephemeral = true }: RunnerInput): InputError[] {
+  return disableUpdate === undefined || !ephemeral ? [] : [{ field: 'disableUpdate', message: 'is for static runners (ephemeral false): for a JIT config GitHub takes no such wish; remove it' }];
 }
 
 function jobErrors({ job }: RunnerInput): InputError[] {
@@ -110,14 +122,16 @@ function evictionErrors({ ciServer, onTerm, onEviction, maxAttempts, timeouts, v
 
 function claimErrors({ volumeClaims = [] }: RunnerInput): InputError[] {
   const errors: InputError[] = [];
-  volumeClaims.forEach(({ name, mountPath, claim, storage, storageClass, accessModes }, index) => {
+  volumeClaims.forEach(({ name, mountPath, claim, storage, ...ofMade }, index) => {
     const field = `volumeClaims.${index}`;
     const before = volumeClaims.slice(0, index);
     if (before.some((other) => other.name === name)) errors.push({ field: `${field}.name`, message: `is used twice: "${name}"` });
     if (before.some((other) => other.mountPath === mountPath)) errors.push({ field: `${field}.mountPath`, message: `is used twice: "${mountPath}"` });
     if (isReservedPath(mountPath)) errors.push({ field: `${field}.mountPath`, message: 'is a folder of Holdfast\'s own; choose another' });
     if (claim === undefined && storage === undefined) errors.push({ field: `${field}.storage`, message: 'is missing: say how large the claim shall be ("10Gi"), or name an existing claim' });
-    if (storage === undefined && (storageClass !== undefined || accessModes !== undefined)) errors.push({ field: `${field}.storage`, message: 'is missing: storageClass and accessModes are for a claim that Holdfast makes' });
+    const idle = Object.keys(ofMade);
+    if (storage === undefined && idle.length > 0) errors.push({ field: `${field}.storage`, message: `is missing: ${idle.join(', ')} ${idle.length === 1 ? 'is' : 'are'} for a claim that Holdfast makes` });
+    for (const key of Object.keys(ofMade.annotations ?? {}).filter(isReservedMetadata)) errors.push({ field: `${field}.annotations.${key}`, message: 'is set by Holdfast; remove it' });
   });
   return errors;
 }

@@ -1,8 +1,9 @@
 /** The `runnerSet` workflow's input: from what people write (RunnerSetInput) to what the workflow works with ({@link SetSpec}). */
 import { z } from 'zod';
-import { SET_DELAYS, SET_INTERVALS, type RunnerSetInput, type SetScale } from '../contract/index.ts';
+import { SET_DELAYS, SET_INTERVALS, SET_PRIORITIES, type RunnerSetInput, type SetLimits, type SetPriority, type SetScale } from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import type { Scope } from '../domain/ciServer.ts';
+import { patternFault } from '../domain/filterPattern.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
 import { toBounds, type ScaleBounds } from '../domain/scale.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../domain/setRunnerNames.ts';
@@ -21,12 +22,16 @@ export interface SetSpec extends Milliseconds<typeof SET_DELAYS>, Milliseconds<t
   readonly scope?: Scope;
   readonly credential: string;
   readonly labels: readonly string[];
+  /** Runner group, by id or by name. Absent: the default one. */
+  readonly group?: number | string;
   readonly ephemeral: boolean;
   /** Its runners have volumes that outlive them: each runner has a slot. */
   readonly slots: boolean;
   readonly bounds: ScaleBounds;
   readonly schedules: readonly SetScheduleSpec[];
   readonly maxSurge: number;
+  readonly limits: SetLimits;
+  readonly priority: SetPriority;
 }
 
 export interface SetScheduleSpec {
@@ -58,6 +63,14 @@ export const setSchema = z.strictObject({
     .array(z.strictObject({ ...scaleFields, cron: z.string().min(1).max(200), timeZone: z.string().min(1).max(100).exactOptional(), duration }))
     .max(50, 'must be at most 50')
     .exactOptional(),
+  limits: z
+    .strictObject({
+      perRepository: size.min(1, 'must be 1 or more').exactOptional(),
+      repositories: z.array(z.strictObject({ names: z.array(z.string().min(1).max(200)).min(1, 'must name at least one repository').max(100), max: size })).max(50, 'must be at most 50').exactOptional(),
+      maxRunnerHours: z.number().positive('must be more than 0').max(24 * MAX_RUNNERS, 'is more than all runners of a set have in a day: remove it').exactOptional(),
+    })
+    .exactOptional(),
+  priority: z.enum(SET_PRIORITIES, `must be ${SET_PRIORITIES.join(', ')}`).exactOptional(),
   rollout: z.strictObject({ maxSurge: z.number().int('must be a whole number').min(1, 'must be 1 or more').max(MAX_RUNNERS).exactOptional() }).exactOptional(),
   holds: z.array(z.string().min(1).max(200)).max(1_000).exactOptional(),
   paused: z.boolean().exactOptional(),
@@ -80,7 +93,7 @@ export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy 
   const parsed = readInput(setSchema, raw);
   if (!parsed.ok) return parsed;
   const input: RunnerSetInput = parsed.spec;
-  const errors = [...scaleErrors(input, ''), ...scheduleErrors(input, checkSchedule), ...templateErrors(input)];
+  const errors = [...scaleErrors(input, ''), ...scheduleErrors(input, checkSchedule), ...limitErrors(input), ...templateErrors(input)];
   const runner = parseRunnerInput({ ...input.template, set: input.name }, { workflowId: runnerWorkflowId(input.name, '0'.repeat(10)), policy });
   if (!runner.ok) errors.push(...runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message })));
   if (runner.ok) errors.push(...warmErrors(input, runner.spec));
@@ -104,6 +117,15 @@ function scheduleErrors({ schedules = [] }: RunnerSetInput, check: CheckSchedule
   });
 }
 
+function limitErrors({ limits: { repositories = [] } = {} }: RunnerSetInput): InputError[] {
+  return repositories.flatMap(({ names }, entry) =>
+    names.flatMap((name, index) => {
+      const fault = patternFault(name) ?? (name.includes('/') ? undefined : `must be "owner/repo", or "${name}/*" for all of ${name}`);
+      return fault === undefined ? [] : [{ field: `limits.repositories.${entry}.names.${index}`, message: fault }];
+    }),
+  );
+}
+
 function templateErrors({ template }: RunnerSetInput): InputError[] {
   return ['name', 'set'].filter((field) => field in template).map((field) => ({ field: `template.${field}`, message: 'is given by the set; remove it' }));
 }
@@ -118,13 +140,13 @@ function warmErrors({ warm = 0, replicas = 0, template }: RunnerSetInput, { ephe
   return faults.map((message) => ({ field: 'warm', message }));
 }
 
-function toSpec(input: RunnerSetInput, { scope, credential, labels, ephemeral }: RunnerSpec, generation: string): SetSpec {
-  const { name, template, warm, scaleDownDelay, recreationGuard, queueCheck } = input;
+function toSpec(input: RunnerSetInput, { scope, credential, labels, ephemeral, runnerGroup }: RunnerSpec, generation: string): SetSpec {
+  const { name, template, warm, scaleDownDelay, recreationGuard, queueCheck, limits = {}, priority = 'normal' } = input;
   return {
     name,
     template,
     generation,
-    ...defined({ scope }),
+    ...defined({ scope, group: runnerGroup === 1 ? undefined : runnerGroup }),
     credential,
     labels,
     ephemeral,
@@ -132,6 +154,8 @@ function toSpec(input: RunnerSetInput, { scope, credential, labels, ephemeral }:
     bounds: toBounds(input, warm),
     schedules: (input.schedules ?? []).map(({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({ cron, timeZone, ...milliseconds({ duration: lasts }), bounds: toBounds(scale, warm) })),
     maxSurge: input.rollout?.maxSurge ?? 1,
+    limits,
+    priority,
     ...milliseconds({ ...SET_DELAYS, ...defined({ scaleDownDelay, recreationGuard, queueCheck }) }),
     ...milliseconds({ ...SET_INTERVALS, ...input.intervals }),
   };

@@ -2,7 +2,8 @@
 import type { SweepMark, SweepSkip, SweptKind } from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import type { SweepSpec } from '../input/sweep.ts';
-import type { Judgement, LifeFacts, RunningLife, SeenRegistration } from './facts.ts';
+import { skip, type Judgement, type LifeFacts, type RunningLife, type SeenRegistration } from './facts.ts';
+import { scopeOf, scopesOffline } from './hungRunner.ts';
 import { judgePod } from './judgePod.ts';
 import { judgeRegistration } from './judgeRegistration.ts';
 import { judgeResource } from './judgeResource.ts';
@@ -80,9 +81,13 @@ export function decideSweep(found: SweepFindings, marks: readonly SweepMark[], n
       return { as, reason, subject: 'registration', registration, step, mark };
     });
   }
+  const offline = scopesOffline(found.lives);
   for (const life of found.lives) {
     if (nowMs - life.startedAtMs > spec.maxRunAgeMs) count('long life');
-    judged(life, judgeRunner(life, nowMs, spec), (as, reason) => {
+    const judgement = judgeRunner(life, nowMs, spec);
+    const isOfMany = judgement.kind === 'condemned' && judgement.as === 'hung runner' && offline.has(scopeOf(life));
+    judged(life, isOfMany ? skip('offline together') : judgement, (as, reason) => {
+      if (as === 'hung runner') return hungFinding(life, reason, markOf.get(`${as} ${life.registration?.name}`), nowMs, spec);
       const earlier = markOf.get(`${as} ${lifeKey(life)}`);
       const mark = { key: lifeKey(life), since: earlier?.since ?? new Date(nowMs).toISOString() };
       if (as === 'orphaned step') return { as, reason, subject: 'life', life, step: earlier === undefined ? 'mark' : 'repair', mark: { kind: as, ...mark } };
@@ -91,6 +96,13 @@ export function decideSweep(found: SweepFindings, marks: readonly SweepMark[], n
     });
   }
   return { findings, unmark, skipped, ...defined({ stopped: spec.force ? undefined : whyStopped(found, findings) }) };
+}
+
+/** Found at two looks, so far apart that neither an old list nor a moment's silence explains both. */
+function hungFinding(life: RunningLife, reason: string, earlier: SweepMark | undefined, nowMs: number, { hungAfterMs }: SweepSpec): Finding {
+  const mark: SweepMark = earlier ?? { kind: 'hung runner', key: life.registration?.name ?? '', since: new Date(nowMs).toISOString() };
+  const step = earlier === undefined ? 'mark' : Date.parse(mark.since) + hungAfterMs <= nowMs ? 'repair' : 'wait';
+  return { as: 'hung runner', reason, subject: 'life', life, step, mark };
 }
 
 function whyStopped({ pods, knowsPlace }: SweepFindings, findings: readonly Finding[]): string | undefined {

@@ -32,6 +32,8 @@ export interface RunningLife {
   readonly polled: boolean;
   /** Of a step: its job. A later run with that job's id counts as that job. */
   readonly job?: LifeFacts & { readonly workflowId: string };
+  /** That of its pod's runner, in the CI server's list. */
+  readonly registration?: SeenRegistration;
   /** What it was running is taken up again by another pod of this life. */
   readonly resumes: boolean;
   /** Since when its workflow task waits for a worker; absent: none does. */

@@ -1,17 +1,16 @@
-import { STEP_WITHOUT_JOB, type RunnerPhase } from '../contract/index.ts';
+import { NOT_HEARD_OF, STEP_WITHOUT_JOB, type RunnerPhase } from '../contract/index.ts';
 import { isBusy } from '../domain/podConditions.ts';
 import { formatDuration } from '../domain/duration.ts';
 import type { SweepLimits } from '../input/sweep.ts';
 import { condemned, FINE, skip, type Judgement, type RunningLife } from './facts.ts';
+import { isHung, LEAVING } from './hungRunner.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /** A pod is still to come. */
 const COMING_UP: ReadonlySet<RunnerPhase> = new Set(['Requested', 'Provisioning']);
-/** Its pod goes, or has gone, by its own doing. */
-const LEAVING: ReadonlySet<RunnerPhase> = new Set(['Draining', 'Unregistering', 'TearingDown', 'Gone']);
 
 /**
- * Has this life lost its pod without taking notice, or, as a step, its job? The first row that matches decides. A worker that is away is no reason to touch a life
+ * Has this life lost its pod without taking notice, or, as a step, its job, or does its runner hang? The first row that matches decides. A worker that is away is no reason to touch a life
  * whose pod lives, for its job may run; nor one that is going to have another pod.
  */
 export function judgeRunner(life: RunningLife, nowMs: number, { minAgeMs }: SweepLimits): Judgement {
@@ -25,7 +24,7 @@ export function judgeRunner(life: RunningLife, nowMs: number, { minAgeMs }: Swee
   const living = pods.filter(({ pod }) => pod?.ended === false);
   const whose = polled ? '' : ', and no worker polls its task queue';
   if (living.length > 0) {
-    if (polled) return FINE;
+    if (polled) return isHung(life) ? condemned('hung runner', NOT_HEARD_OF) : FINE;
     const overdue = living.every((pod) => jobIsOverdue(pod, nowMs));
     return overdue ? condemned('zombie runner', `its job has run for longer than ${formatDuration(living[0]?.jobTimeoutCapMs ?? 0)}, the most that it may${whose}`) : skip('worker away');
   }

@@ -20,7 +20,7 @@ RUN npm run build:supervisor-folder -- /opt/holdfast
 FROM ghcr.io/actions/actions-runner:2.338.0
 
 COPY --from=supervisor /opt/holdfast /opt/holdfast
-COPY --chmod=0755 deploy/images/runner-entrypoint.sh /usr/local/bin/holdfast-runner
+COPY deploy/images/runner-entrypoint.sh /usr/local/bin/holdfast-runner
 
 # The supervisor watches the runner's log and its job hooks. It takes its other options from variables, too, which the worker sets.
 ENV HOLDFAST_MODE=github

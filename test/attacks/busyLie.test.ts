@@ -14,10 +14,10 @@ const LIES = 6;
 /** Into every output that there is in the pod. What nobody reads is opened all the same, and does not block. */
 const FORGED = 'for log in /proc/[0-9]*/fd/1; do date -u +"%Y-%m-%d %H:%M:%SZ: Running job: lied" 1<>"$log"; done';
 
-/** The liar is in a session of its own, out of the runner's reach, and counts. The job itself is long enough for the kubelet to see it. */
+/** The liar is in a session of its own, out of the runner's reach, and counts. The job itself goes on until it is let go. */
 const LIAR = `export folder="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")"; echo begun; echo "in $folder"
 setsid sh -c 'n=0; while :; do echo started >>"$folder/jobs"; ${FORGED}; n=$((n+1)); echo $n >"$folder/lies"; sleep 1; done' </dev/null >/dev/null 2>&1 &
-sleep 4; [ -s "$folder/lies" ] && echo finished`;
+until [ -e /tmp/let-go ] && [ -s "$folder/lies" ]; do sleep 0.2; done; echo finished`;
 
 /** The supervisor runs as the runner's own user: a job can stop it, and then does not end. */
 const STOPPER = `for each in /proc/[0-9]*; do tr '\\0' ' ' <$each/cmdline 2>/dev/null | grep -q '[/]node .*supervisor' && pid="$pid $(basename $each)"; done
@@ -35,11 +35,14 @@ await describeWithLab('a job that leaves an enemy behind', { temporal: true, nod
         // A job before the kubelet has asked for the first time may not be seen.
         await world.namespace.waitForPod(pod, ({ status }) => status?.containerStatuses?.[0]?.ready === true);
         const lying = await run.runJob(LIAR);
+        await run.reaches('busy', ({ phase }) => phase === 'Busy');
+        await run.letGo();
         await run.jobSays(lying, 'finished');
         const [folder = ''] = run.jobOutput(lying).flatMap((line) => /^in (\/.*)$/.exec(line)?.[1] ?? []);
         const lies = async (): Promise<number> => Number(await inContainer(world.namespace, pod, `cat '${folder}/lies'`));
         await run.reaches('idle after its job', (status) => timesBusy(status) > 0 && status.phase === 'Idle');
-        const before = await lies();
+        let before = 0;
+        await until('a lie', async () => (before = await lies()) > 0);
         await until('more lies', async () => (await lies()) >= before + LIES);
         const status = await run.status();
         expect({ phase: status.phase, timesBusy: timesBusy(status) }).toEqual({ phase: 'Idle', timesBusy: 1 });

@@ -1,15 +1,26 @@
 /** Whoever may look around, but not into Secrets: nothing of a whole set's life tells a token, a JIT config or the webhook's secret. No codec is used. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { expect } from '@jest/globals';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
-import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { SHORT_INTERVALS } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
+import { CommandRun } from '../support/commandRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { inContainer } from '../support/podLog.ts';
+import { readable } from '../support/secretSearch.ts';
+import { tellSet } from '../support/setCommands.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';
 import { together } from '../support/together.ts';
 import { until } from '../support/until.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'hf-secrets-'));
+const POLICY = join(folder, 'policy.json');
+writeFileSync(POLICY, JSON.stringify({ secrets: ['proxy-login'] }));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 const PATIENCE_MS = 120_000;
 /** Among the processes, it shows that they are seen. */
@@ -45,7 +56,7 @@ async function startSet(world: ClusterWorld, name: string, more: Partial<Omit<Ru
 
 await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }, (lab) => {
   together(
-    async () => await ClusterWorld.open(lab, { settings: { HOLDFAST_LOG_LEVEL: 'trace' } }),
+    async () => await ClusterWorld.open(lab, { settings: { HOLDFAST_LOG_LEVEL: 'trace', HOLDFAST_POD_POLICY_FILE: POLICY } }),
     {
       'is told without a secret: in histories, logs, metrics, pods, the list of processes and the paths of core dumps': async (world) => {
         const { simulator, namespace } = world;
@@ -63,18 +74,35 @@ await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }
         await until('the jobs among the processes', () => (seen = processes()).includes(SLEEPER));
         let logs = '';
         // Of a container that has just started the API server may know nothing yet.
-        await until('the log of each container', async () => (logs = await podLogs(world)) !== '');
-        const texts = { processes: seen, 'logs of pods': logs, metrics: await (await fetch(`${await world.worker.started()}/metrics`)).text() };
-        expect(texts).toMatchObject({ 'logs of pods': expect.stringContaining('Listening for Jobs'), metrics: expect.stringContaining(names[0]) });
+        await until('the log of each container', async () => (logs = await podLogs(world)).includes('Listening for Jobs'));
+        let metrics = '';
+        await until('the metrics of the set', async () => (metrics = await (await fetch(`${await world.worker.started()}/metrics`)).text()).includes(names[0]));
+        const texts = { processes: seen, 'logs of pods': logs, metrics };
         expect(world.worker.log.map(({ level }) => level)).toContain('debug');
         expect(world.recorder.secretValues(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).not.toEqual([]);
         expect(world.recorder.secretValues(['RUNNER_TOKEN'])).not.toEqual([]);
 
         for (const { metadata } of (await namespace.core.listNamespacedPod({ namespace: namespace.name })).items) await inContainer(namespace, metadata?.name ?? '', 'touch /tmp/over');
         for (const { id } of jobs) await simulator.waitFor(() => simulator.job(id)?.conclusion === 'success', 'the job to end', PATIENCE_MS);
-        for (const set of sets) await set.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
+        for (const name of names) await tellSet(world.client, name, { command: 'drain', reason: 'the test is over' });
         for (const set of sets) await set.result();
         expect(await world.secretsInClear({ ...texts, 'metrics at the end': await (await fetch(`${await world.worker.started()}/metrics`)).text() })).toEqual([]);
+      },
+      'a runner is told its proxy and its authorities, and nobody else the login': async (world) => {
+        const { core, name: namespace } = world.namespace;
+        const login = { username: 'bot', password: 'pr0xy%40word' };
+        await core.createNamespacedSecret({ namespace, body: { metadata: { name: 'proxy-login' }, stringData: login } });
+        await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'acme-ca' }, data: { 'root.pem': 'the authority' } } });
+        const sum = createHash('sha256').update(`http://${login.username}:${login.password}@proxy.acme.com:3128`).digest('hex');
+        const checks = [`"$(printf %s "$https_proxy" | sha256sum)" = "${sum}  -"`, '"$HTTPS_PROXY" = "$https_proxy"', '"$no_proxy" = .acme.com', '"$(cat "$SSL_CERT_FILE")" = "the authority"', '"$NODE_EXTRA_CA_CERTS" = "$SSL_CERT_FILE"', '"$GIT_SSL_CAINFO" = "$SSL_CERT_FILE"'];
+        const script = checks.map((check, index) => `[ ${check} ] || exit ${index + 11}`).join('; ');
+        const proxy = { https: { url: 'http://proxy.acme.com:3128', credentialSecretRef: 'proxy-login' }, noProxy: ['.acme.com'] };
+        const life = await CommandRun.start(world, 'proxied', script, { proxy, ca: { configMapKeyRef: { name: 'acme-ca', key: 'root.pem' } } });
+        expect(await life.ends()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
+        const texts = [readable(await life.run.handle.fetchHistory()), JSON.stringify(life.podVersions()), JSON.stringify(world.worker.log)];
+        expect(texts.filter((text) => text.includes('proxied'))).toHaveLength(3);
+        expect(texts.filter((text) => text.includes(login.password))).toEqual([]);
+        await core.deleteNamespacedSecret({ namespace, name: 'proxy-login' });
       },
     },
     { afterwards: { 'nothing is left': async (world) => await world.expectNothingLeft() } },

@@ -85,7 +85,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       await expectNothingMade();
     });
     test('by a workflow of their own: neither to register nor to remove', async () => {
-      const registration = { scope: RIVAL, labels: [], groupId: 1, ephemeral: true, mode: 'jit' } as const;
+      const registration = { scope: RIVAL, labels: [], group: 1, ephemeral: true, mode: 'jit' } as const;
       expect(await call('provision', queue(), { ...provisioning(pod({})), ciServer: { credential: 'default', registration } })).toContain('is not for rival');
       const removal: RemoveRegistrationInput = { scope: RIVAL, credential: 'default', runner: { id: 1, name: 'x' }, onBusy: 'return', credentialsRetryMs: 1_000 };
       expect(await call('removeRegistration', queue(), removal)).toContain('is not for rival');
@@ -93,7 +93,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     });
     test("by a workflow of their own: to remove what is not Holdfast's, where it is", async () => {
       const scope: Scope = { kind: 'organization', name: 'acme' };
-      const { runnerId: id } = await ciServers.get('default').register({ scope, name: 'their-big-runner', labels: ['linux'], groupId: 1, ephemeral: true, mode: 'jit' });
+      const { runnerId: id } = await ciServers.get('default').register({ scope, name: 'their-big-runner', labels: ['linux'], group: 1, ephemeral: true, mode: 'jit' });
       for (const name of ['their-big-runner', 'linux-0123456789']) {
         const removal: RemoveRegistrationInput = { scope, credential: 'default', runner: { name, ...defined({ id }) }, onBusy: 'return', credentialsRetryMs: 1_000 };
         expect(await call('removeRegistration', queue(), removal)).toContain('nothing is removed');

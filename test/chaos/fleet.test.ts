@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import type { SimulatedJob } from '../../tools/simulator/types.ts';
-import { setTemplateUpdate, type RunnerSetStatus } from '../../core/contract/index.ts';
+import type { RunnerSetStatus } from '../../core/contract/index.ts';
 import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { FleetWorld, type FleetSet } from './fleetWorld.ts';
@@ -38,7 +38,7 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
     const before = new Map<string, string>();
     for (const set of both) {
       before.set(set.name, (await set.status()).generation);
-      await set.handle.executeUpdate(setTemplateUpdate.name, { args: [set.template({ ...(set === statics && { ephemeral: false }), env: { CHANGED: 'yes' } })] });
+      await set.tell({ command: 'setTemplate', template: set.template({ ...(set === statics && { ephemeral: false }), env: { CHANGED: 'yes' } }) });
     }
     const old = (set: FleetSet, { runners }: RunnerSetStatus): RunnerSetStatus['runners'] => runners.filter(({ generation }) => generation === before.get(set.name));
     const comesTo = async (set: FleetSet, left: number): Promise<RunnerSetStatus> => {

@@ -4,9 +4,10 @@ import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
 import { KwokAgentProcess } from '../../tools/bench/processes/kwokAgentProcess.ts';
 import type { LabState } from '../../tools/lab/lab.ts';
 import type { JobSpec, SimulatedJob } from '../../tools/simulator/types.ts';
-import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus, type SetCommand } from '../../core/contract/index.ts';
 import { SHORT_INTERVALS } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
+import { tellSet } from '../support/setCommands.ts';
 import { until } from '../support/until.ts';
 import type { WorkerProcess } from '../support/workerProcess.ts';
 
@@ -121,9 +122,13 @@ export class FleetSet {
     return last as RunnerSetStatus;
   }
 
+  async tell(command: SetCommand): Promise<void> {
+    await tellSet(this.#fleet.world.client, this.name, command);
+  }
+
   /** Drains it, and awaits its end. */
   async end(): Promise<RunnerSetStatus> {
-    await this.handle.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
+    await this.tell({ command: 'drain', reason: 'the test is over' });
     let ended = false;
     const result = this.handle.result() as Promise<RunnerSetStatus>;
     const over = (): void => void (ended = true);

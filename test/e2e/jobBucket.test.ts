@@ -105,9 +105,12 @@ await describeWithLab('what steps of jobs leave in a bucket', { temporal: true, 
         expect(await findInClear(world, [bucket.env.AWS_SECRET_ACCESS_KEY, PASSWORD])).toEqual([]);
       },
       'a store that does not give what was left for a step is asked by three more pods; then the step is errored': async ({ world, gate }) => {
-        const job = await ClusterJob.start(world, 'away', { pre: [step('rent', 'true')], test: [step('unit', 'true')] });
-        await until('rent to be stored', async () => (await job.handle.query(jobStatusQuery)).steps[0]?.state === 'ended', undefined, 60_000);
+        // It has no container before its volume is there.
+        const late = [{ name: 'late', mountPath: '/late', configMap: { name: 'late' } }];
+        const job = await ClusterJob.start(world, 'away', { pre: [step('rent', 'true')], test: [step('unit', 'true', { volumes: late })] });
+        await until('rent to be stored', async () => (await job.handle.query(jobStatusQuery)).steps[0]?.state === 'ended');
         await gate.shut();
+        await world.namespace.core.createNamespacedConfigMap({ namespace: world.namespace.name, body: { metadata: { name: 'late' } } });
         const result = await job.result();
         expect(states(result)).toEqual(['rent succeeded', 'unit errored agent_lost']);
         expect(result).toMatchObject({ outcome: 'errored' });

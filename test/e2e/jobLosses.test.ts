@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 
 /** Where steps have little time to come up; those of `post` need some of it. */
 const HASTY = 'hasty/web';
-const TIMEOUTS = { scopes: { [HASTY]: { podUnscheduled: '5s', podPending: '25s' } } };
+const TIMEOUTS = { scopes: { [HASTY]: { podUnscheduled: '8s', podPending: '35s' } } };
 
 const step = (name: string, commands: string, more: Partial<StepInput> = {}): StepInput => ({ name, image: 'holdfast.test/busybox:1', commands, ...more });
 /** Says what it is told when it is. */

@@ -43,7 +43,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
   },
 
   'its timeout during test, and its grace during post, which a second cancel does not cut: the step of post is told that its time is over; the rest is not run': async (world) => {
-    const job = await ClusterJob.start(world, 'grace', { timeout: '20s', gracePeriod: '25s', test: [step('unit', `${WHY} ${TICK}`)], post: [step('gather', `${WHY} ${TICK}`), step('clean', 'true')] });
+    const job = await ClusterJob.start(world, 'grace', { timeout: '30s', gracePeriod: '35s', test: [step('unit', `${WHY} ${TICK}`)], post: [step('gather', `${WHY} ${TICK}`), step('clean', 'true')] });
     const unit = await job.up('unit');
     const gather = await job.up('gather');
     await job.handle.signal('cancel', 'hurry up');
@@ -55,11 +55,11 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
     expect(states(result)).toEqual(['unit aborted run_timeout', 'gather aborted run_timeout', 'clean not run']);
     expect(lines(result)).toEqual([
       'Running step unit.',
-      'Process did not finish before 20s timeout',
+      'Process did not finish before 30s timeout',
       ...INTERRUPTED,
       `cleanup: Deleting pod ${result.steps[0]?.pod}`,
       'Running step gather.',
-      'Process did not exit before 25s grace period',
+      'Process did not exit before 35s grace period',
       `cleanup: Deleting pod ${result.steps[1]?.pod}`,
     ]);
   },

@@ -6,6 +6,7 @@ import { PassThrough } from 'node:stream';
 import { Log, type V1ContainerStateTerminated, type V1Pod } from '@kubernetes/client-node';
 import { describeWithLab } from '../support/lab.ts';
 import { createTestNamespace, type TestNamespace } from '../support/pods.ts';
+import { untilSeen } from '../support/until.ts';
 
 const isRunning = (pod: V1Pod): boolean => pod.status?.phase === 'Running';
 const terminated = (pod: V1Pod): V1ContainerStateTerminated | undefined => pod.status?.containerStatuses?.[0]?.state?.terminated;
@@ -54,7 +55,7 @@ await describeWithLab('lab with a real kubelet', { nodes: 'kubelet' }, (lab) => 
   test('an exit code of 7 is seen', async () => {
     await namespace.createPod('seven', { command: ['sh', '-c', 'echo bye; exit 7'] });
     expect(terminated(await namespace.waitForPod('seven', hasEnded))).toMatchObject({ exitCode: 7, reason: 'Error' });
-    expect(await namespace.log('seven')).toBe('bye\n');
+    await untilSeen('its log', async () => await namespace.log('seven'), (text) => text === 'bye\n');
   });
 
   test('a container that takes too much memory is OOMKilled', async () => {
@@ -78,7 +79,7 @@ await describeWithLab('lab with a real kubelet', { nodes: 'kubelet' }, (lab) => 
     const { port } = server.address() as AddressInfo;
     await namespace.createPod('caller', { command: ['wget', '-qO-', `http://${lab.hostAddress}:${port}/from-a-pod`] });
     expect(terminated(await namespace.waitForPod('caller', hasEnded))).toMatchObject({ exitCode: 0 });
-    expect(await namespace.log('caller')).toBe('hello pod');
+    await untilSeen('its log', async () => await namespace.log('caller'), (text) => text === 'hello pod');
     expect(seen).toEqual(['/from-a-pod']);
     await new Promise((resolve) => server.close(resolve));
   });
@@ -87,6 +88,6 @@ await describeWithLab('lab with a real kubelet', { nodes: 'kubelet' }, (lab) => 
     const script = "console.log(process.version, require('fs').readFileSync('/proc/1/comm', 'utf8').trim(), require('fs').existsSync('/opt/holdfast/simulator/runner.ts'))";
     await namespace.createPod('node', { image: 'holdfast.test/runner:1', command: ['/sbin/tini', '--', 'node', '-e', script] });
     expect(terminated(await namespace.waitForPod('node', hasEnded))).toMatchObject({ exitCode: 0 });
-    expect((await namespace.log('node')).trim()).toBe(`${process.version} tini true`);
+    await untilSeen('its log', async () => await namespace.log('node'), (text) => text === `${process.version} tini true\n`);
   });
 });

@@ -46,6 +46,6 @@ await describeWithLab('lab with KWOK nodes', { nodes: 'kwok' }, (lab) => {
     await namespace.createPod('goes', {}, { terminationGracePeriodSeconds: 3600 });
     await namespace.waitForPod('goes', (pod) => pod.status?.phase === 'Running');
     await namespace.core.deleteNamespacedPod({ namespace: namespace.name, name: 'goes' });
-    await namespace.waitUntilGone('goes', 10_000);
+    await namespace.waitUntilGone('goes');
   });
 });

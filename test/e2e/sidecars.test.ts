@@ -22,7 +22,8 @@ const BUSYBOX = 'holdfast.test/busybox:1';
 const STOP = { signalTimeout: '5s', cleanupTimeout: '5s' };
 /** The pod's grace: the sum of the two and five seconds, at least thirty. */
 const GRACE_MS = 30_000;
-const SLACK_MS = 8_000;
+/** Less than the grace: who leaves within it was not waited for. */
+const SLACK_MS = 20_000;
 
 /** The runner writes its log to a folder, from which a native sidecar ships it. */
 function shipping(onTerm: string): Partial<RunnerInput> {

@@ -13,15 +13,16 @@ import { together, type Scenario } from '../support/together.ts';
 import { until } from '../support/until.ts';
 
 const GRACE_MS = 3_000;
-const CLEANUP_MS = 4_000;
+/** The census takes as long as the machine lets it. */
+const CLEANUP_MS = 30_000;
 /** A busy machine may take this long to run what is due; a command that nobody stops goes on for more than a minute. */
-const SLACK_MS = 15_000;
-const STOP = { signalTimeout: '3s', cleanupTimeout: '4s', cleanupCommand: census(true) };
+const SLACK_MS = 40_000;
+const STOP = { signalTimeout: '3s', cleanupTimeout: '30s', cleanupCommand: census(true) };
 
 interface Case {
   readonly script: string;
   readonly input?: Partial<RunnerInput>;
-  /** A pod deletion is how SIGTERM comes; all else is sent from inside; by its timeout it stops by itself. */
+  /** A pod deletion is how SIGTERM comes; all else is sent from inside; by its timeout it stops by itself, when its log has been found. */
   readonly by: 'deletion' | 'timeout' | readonly string[];
   readonly status: number;
   readonly signal?: string | null;
@@ -77,11 +78,12 @@ const terminated: Record<string, Case> = Object.fromEntries(
     {
       // The second signal takes a call into the container, which takes a moment on a loaded machine.
       script: twice ? `SAVE_SECONDS=8; ${script}` : script,
-      ...(twice ? { input: { stop: { ...STOP, signalTimeout: '60s' } } } : {}),
+      // For what ends by itself: the end of the grace would come after that on any machine.
+      ...(graceful ? { input: { stop: { ...STOP, signalTimeout: twice ? '60s' : '20s' } } } : {}),
       by: twice ? ['TERM', 'TERM'] : 'deletion',
       status,
       signal,
-      errors: [interrupted('terminated'), ...(twice ? [swallowed('terminated')] : []), graceful ? gracefully(twice ? '1m0s' : '3s') : notExited('3s')],
+      errors: [interrupted('terminated'), ...(twice ? [swallowed('terminated')] : []), graceful ? gracefully(twice ? '1m0s' : '20s') : notExited('3s')],
       verdict: twice ? { outcome: 'failed' } : LOST,
       ...(prints === undefined ? {} : { prints }),
     },
@@ -131,30 +133,30 @@ const stopped: Record<string, Case> = {
   },
   'its timeout: SIGINT, and status 127 whatever it says': {
     script: `trap "exit 0" INT; echo up; ${TICK}`,
-    input: { timeouts: { jobTimeout: '2s' } },
+    input: { timeouts: { jobTimeout: '8s' } },
     by: 'timeout',
     status: 127,
     reason: 'timeout',
-    errors: [timedOut('2s'), gracefully('3s')],
+    errors: [timedOut('8s'), gracefully('3s')],
     verdict: { outcome: 'aborted', cause: 'run_timeout' },
   },
   'its timeout, ignored: SIGKILL': {
     script: 'trap "" INT; echo up; sleep 77',
-    input: { timeouts: { jobTimeout: '2500ms' } },
+    input: { timeouts: { jobTimeout: '8500ms' } },
     by: 'timeout',
     status: 127,
     signal: 'SIGKILL',
     reason: 'timeout',
-    errors: [timedOut('2.5s'), notExited('3s')],
+    errors: [timedOut('8.5s'), notExited('3s')],
     verdict: { outcome: 'aborted', cause: 'run_timeout' },
   },
   'a grace of hours, as people read it': {
     script: `trap "exit 0" INT; echo up; ${TICK}`,
-    input: { timeouts: { jobTimeout: '2s' }, stop: { ...STOP, signalTimeout: '90m' } },
+    input: { timeouts: { jobTimeout: '8s' }, stop: { ...STOP, signalTimeout: '90m' } },
     by: 'timeout',
     status: 127,
     reason: 'timeout',
-    errors: [timedOut('2s'), gracefully('1h30m0s')],
+    errors: [timedOut('8s'), gracefully('1h30m0s')],
     verdict: { outcome: 'aborted', cause: 'run_timeout' },
   },
 };

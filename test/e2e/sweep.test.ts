@@ -24,10 +24,15 @@ await describeWithLab('the sweep, and pods that run jobs', { temporal: true, nod
   const sweep = async (marks: SweepReport['marks'] = []): Promise<SweepReport> =>
     (await world.client.workflow.execute(SWEEP_WORKFLOW, { workflowId: sweepWorkflowId(world.taskQueue), taskQueue: world.taskQueue, args: [AT_ONCE, marks] })) as SweepReport;
 
+  /** Lists have it, by which a sweep goes. */
+  const ended = async (workflowId: string): Promise<void> =>
+    await until(`the end of ${workflowId} to be listed`, async () => (await world.client.workflow.count(`WorkflowId = '${workflowId}' AND ExecutionStatus = 'Terminated'`)).count === 1);
+
   test('a busy runner whose workflow was terminated: its job is stopped within its grace, and the runner says why', async () => {
     const run = await world.start('terminated');
     const job = await run.runJob(countingJob(120));
     await run.handle.terminate('by hand');
+    await ended(run.handle.workflowId);
     const [pod] = await run.pods();
     const name = pod?.metadata?.name ?? '';
 
@@ -58,6 +63,7 @@ await describeWithLab('the sweep, and pods that run jobs', { temporal: true, nod
     const job = await ClusterJob.start(world, 'broken-off', { test: [{ name: 'unit', image: 'holdfast.test/busybox:1', commands: script }], post: [{ name: 'clean', image: 'holdfast.test/busybox:1', commands: 'true' }] });
     const log = await job.up('unit');
     await job.handle.terminate('by hand');
+    await ended(job.id);
     const life = world.client.workflow.getHandle(`${job.id}-test-1`);
     const first = await sweep();
     expect(first.items).toEqual([expect.objectContaining({ kind: 'orphaned step', done: 'marked', workflowId: life.workflowId })]);

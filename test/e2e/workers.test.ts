@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ClusterWorld } from '../support/clusterWorld.ts';
-import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
+import { HELD_JOB, countingJob, type ClusterRun } from '../support/clusterRun.ts';
 import { cleanEnd } from '../support/demoLives.ts';
 import { describeWithLab } from '../support/lab.ts';
 import type { SimulatedJob } from '../../tools/simulator/types.ts';
@@ -17,9 +17,9 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
   }, 120_000);
   afterAll(async () => await world.close(), 120_000);
 
-  async function busy(name: string, seconds: number, ephemeral = true): Promise<Busy> {
+  async function busy(name: string, ephemeral = true): Promise<Busy> {
     const run = await world.start(name, { ephemeral });
-    return { run, job: await run.runJob(countingJob(seconds)) };
+    return { run, job: await run.runJob(HELD_JOB) };
   }
 
   /** What every runner has: its pod, untouched, and its one registration. Not the phase: a job may begin before the kubelet tells that the pod runs. */
@@ -42,18 +42,20 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
   }
 
   test('SIGKILL in the middle of jobs: another worker carries on, with no second pod and no second registration', async () => {
-    const [working, ending, drained, idle] = await Promise.all([busy('working', 25), busy('ending', 3), busy('drained', 25, false), world.start('idle')]);
+    const [working, ending, drained, idle] = await Promise.all([busy('working'), busy('ending'), busy('drained', false), world.start('idle')]);
     const { pod, runnerName: lost } = await idle.listens();
     await drained.run.drain();
     world.worker.kill('SIGKILL');
     expect(await world.worker.ended).toBe('SIGKILL');
 
     // While nobody watches: a job ends, and a pod vanishes.
+    await ending.run.letGo();
     await ending.run.jobSays(ending.job, 'finished');
     await idle.deletePod(pod, 0);
     await world.startWorker();
     const { runnerName } = await idle.listens(2);
     const late = idle.queueJob(countingJob(1));
+    for (const { run } of [working, drained]) await run.letGo();
     await expectEachUnharmed([ending, working, drained]);
     expect(await idle.ends()).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }] });
     idle.expectUnharmed(late);
@@ -62,7 +64,7 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
   test('SIGTERM in the middle of jobs: status 143, the promised line, no runner touched; a new worker carries on', async () => {
     const idle = await world.start('kept-idle');
     await idle.listens();
-    const lives = await Promise.all([busy('kept', 25), busy('kept-draining', 25, false)]);
+    const lives = await Promise.all([busy('kept'), busy('kept-draining', false)]);
     await lives[1].run.drain();
     const runs = [...lives.map(({ run }) => run), idle];
     const before = await belongings(runs);
@@ -76,6 +78,7 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
     for (const { run, job } of lives) expect(run.job(job)).toMatchObject({ status: 'in_progress', cancelRequested: false });
 
     await world.startWorker();
+    for (const { run } of lives) await run.letGo();
     await expectEachUnharmed(lives);
     expect(idle.podsEver()).toHaveLength(1);
     await idle.drain();

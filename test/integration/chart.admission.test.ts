@@ -33,7 +33,11 @@ await describeIf('the chart, before an API server', prepare, { kubernetes: true 
     for (const definition of definitions) expect(await api.refusal(definition, { dryRun: false })).toBeUndefined();
     const names = definitions.map(({ metadata }) => metadata.name ?? '');
     await until('the custom resources to be served', async () => (await Promise.all(names.map(async (name) => await extensions.readCustomResourceDefinition({ name })))).every(({ status }) => status?.conditions?.some(({ type, status: state }) => type === 'Established' && state === 'True')));
-    full = await helm.template({ ...FULL_VALUES, runnersNamespace }, { namespace });
+    // A namespace that is there.
+    full = await helm.template({ ...FULL_VALUES, runnersNamespace, runnerSetNamespace: runnersNamespace }, { namespace });
+    // Established is sooner than found by its kind, and than answered for.
+    let unknown: string[] = [];
+    await until('the API server to know each kind', async () => (unknown = (await refusals(full)).filter((refusal) => /knows no|: 404 /.test(refusal))).length === 0, () => unknown.join('\n'));
   }, 60_000);
   afterAll(async () => {
     helm.close();
@@ -75,7 +79,7 @@ await describeIf('the chart, before an API server', prepare, { kubernetes: true 
     expect(status).toBe(0);
     const objects = await helm.template({ ...PLAIN_VALUES, runnersNamespace, admissionPolicy: { manifest: stdout } }, { namespace });
     const policies = objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmissionPolicy') === true);
-    expect(policies.map(({ kind = '' }) => kind).toSorted()).toEqual(['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']);
+    expect(policies.map(({ kind = '', metadata }) => `${kind} ${metadata.name}`).toSorted()).toEqual(['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].flatMap((kind) => [namespace, `${namespace}-claims`].map((name) => `${kind} ${name}`)));
     expect(await refusals(policies)).toEqual([]);
   });
 

@@ -31,7 +31,10 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
   test('makes what the plain manifests say, and they nothing else', async () => {
     const files = readdirSync(DEPLOY).filter((name) => name.endsWith('.yaml'));
     const said = files.flatMap((name) => objectsOf(readFileSync(join(DEPLOY, name), 'utf8'))).filter(({ kind }) => kind !== 'Namespace');
-    const made = (await helm.template({ ...PLAIN_VALUES, readNodes: true, viewerGroup: 'holdfast-viewers', webhook: { enabled: true }, sweep: { cronJob: true } })).filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined);
+    const values = { ...PLAIN_VALUES, readNodes: true, viewerGroup: 'holdfast-viewers', webhook: { enabled: true }, sweep: { cronJob: true } };
+    // The plain worker knows no such resources: a setting of its own turns them on.
+    const ofResources = (await helm.template({ ...values, runnerSetNamespace: 'holdfast-runners' })).filter(({ metadata }) => metadata.name?.endsWith('-runner-sets'));
+    const made = [...(await helm.template(values)), ...ofResources].filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined);
     expect(made.map(keyOf).toSorted()).toEqual(said.map(keyOf).toSorted());
     for (const object of said) expect(plain(made.find((each) => keyOf(each) === keyOf(object))!)).toEqual(object);
   });
@@ -43,6 +46,25 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
     };
     expect(await annotations({ privileged: true })).toEqual(await annotations({ privileged: true }));
     expect(await annotations({ privileged: true })).not.toEqual(await annotations({ privileged: false }));
+  });
+
+  test("a WorkerDeployment has the Deployment's pods, but for what Temporal's worker controller adds to them", async () => {
+    const values = { ...FULL_VALUES, worker: { ...FULL_VALUES.worker, autoscaling: { enabled: false } } };
+    interface Workers extends Manifest {
+      readonly spec: { readonly template: { readonly metadata: object; readonly spec: { readonly containers: readonly { readonly env: readonly { readonly name: string }[] }[] } } };
+    }
+    const workers = async (more: object): Promise<Workers> => {
+      const { worker } = values;
+      return (await helm.template({ ...values, worker: { ...worker, ...more } })).find(({ kind, metadata }) => ['Deployment', 'WorkerDeployment'].includes(kind ?? '') && metadata.name === 'holdfast-worker') as Workers;
+    };
+    const [plainly, versioned] = await Promise.all([workers({}), workers({ workerDeployment: { enabled: true } })]);
+    expect([plainly.kind, versioned.kind]).toEqual(['Deployment', 'WorkerDeployment']);
+    expect(versioned.spec.template.metadata).toEqual(plainly.spec.template.metadata);
+    const [{ containers: [one], ...pod }, { containers: [other], ...versionedPod }] = [plainly.spec.template.spec, versioned.spec.template.spec];
+    expect(versionedPod).toEqual(pod);
+    const added = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_TLS_CLIENT_CERT_PATH', 'TEMPORAL_TLS_CLIENT_KEY_PATH', 'HOLDFAST_TEMPORAL_API_KEY_FILE'];
+    expect(one!.env.map(({ name }) => name)).toEqual(expect.arrayContaining(added));
+    expect(other).toEqual({ ...one, env: one!.env.filter(({ name }) => !added.includes(name)) });
   });
 
   test('brings the alerts and the dashboards as they are', async () => {
@@ -95,12 +117,15 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
         compute: { image: 'my/runner:1', store: { bucket: 'artifacts', secret: 'bucket' }, policy: FULL_VALUES.podPolicy },
         log: { level: 'debug' },
         maxActivities: 300,
+        traces: true,
         redeliveryIntervalMs: 300_000,
         sweepIntervalMs: 0,
         timeouts: { default: { jobTimeoutCap: expect.anything() } },
       });
       const secret = join(folders.at(-1)!, 'keys');
-      expect(loadWebhookConfig({ ...here(envOf(objects, 'holdfast-webhook'), {}), HOLDFAST_WEBHOOK_SECRET_FILE: secret }).warnings).toEqual([]);
+      expect(loadWebhookConfig({ ...here(envOf(objects, 'holdfast-webhook'), {}), HOLDFAST_WEBHOOK_SECRET_FILE: secret })).toMatchObject({ traces: true, warnings: [] });
+      const { spec: { egress } } = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'holdfast-webhook') as unknown as { spec: { egress: { ports: { port: number }[] }[] } };
+      expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 7233, 4318]);
     });
 
     test('are each of the worker, or made by another value', () => {
@@ -114,6 +139,7 @@ await describeIf('the chart', async () => await Helm.find(), { kubernetes: true 
       ['no image', { image: { repository: '' } }, 'image.repository: name the image'],
       ['no credential', { githubConfigSecret: '' }, 'githubConfigSecret: name a Secret'],
       ['runners beside the workers', { runnersNamespace: 'holdfast' }, "runnersNamespace: holdfast is the release's own"],
+      ['versions that are scaled as one', { worker: { workerDeployment: { enabled: true }, autoscaling: { enabled: true } } }, 'worker.autoscaling: is of one Deployment'],
       ['a value that there is not', { replicas: 3 }, "additional properties 'replicas' not allowed"],
       ['a setting that there is not', { settings: { HOLDFAST_LOGLEVEL: 'debug' } }, "additional properties 'HOLDFAST_LOGLEVEL' not allowed"],
       ['a setting that another value is', { settings: { HOLDFAST_TASK_QUEUE: 'x' } }, "additional properties 'HOLDFAST_TASK_QUEUE' not allowed"],

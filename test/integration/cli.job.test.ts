@@ -66,7 +66,9 @@ await describeWithLab('holdfast job, on a real Temporal server with the real wor
     const file = await written({ repository: 'Acme/Web' });
     const version = ['run', '-f', file, '--base', 'main', '--pull-request', '7', '--commit'];
     const group = `job-group:${name}:acme/web:main:pr-7`;
-    expect(await json(...version, 'aaa1')).toEqual({ id: group, status: { generation: 1, commit: 'aaa1', waits: true } });
+    const begun = { generation: 1, commit: 'aaa1' };
+    // A second later it runs.
+    expect([{ ...begun, waits: true }, { ...begun, waits: false, running: { workflowId: `${group}:1`, superseded: false } }]).toContainEqual((await json<{ id: string; status: object }>(...version, 'aaa1')).status);
     const first = JobRun.of(all, `${group}:1`);
     await first.runs('test-1');
     expect((await cli(...version, 'aaa1')).stdout).toBe(`${group}: version 1 (aaa1) runs as ${group}:1\n`);

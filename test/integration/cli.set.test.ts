@@ -8,7 +8,7 @@ import { Session } from '../../worker/cli/temporal/session.ts';
 import { admitSets } from '../../worker/cli/set/setAdmission.ts';
 import { applySets } from '../../worker/cli/set/setApply.ts';
 import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
-import { SET_COVER_MEMO, setDeclarationQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { SET_COVER_MEMO, setDeclarationQuery, setRequestSignal, setWorkflowId, type RunnerSetInput, type RunnerSetStatus, type SetAnswer } from '../../core/contract/index.ts';
 import { recordingTerminal, runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
@@ -67,7 +67,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     others.push(`${name}-${suffix}`);
     return `${name}-${suffix}`;
   };
-  const updates = async (): Promise<number> => ((await run().handle.fetchHistory()).events ?? []).filter((event) => event.workflowExecutionUpdateAcceptedEventAttributes).length;
+  const commands = async (): Promise<number> => ((await run().handle.fetchHistory()).events ?? []).filter((event) => event.workflowExecutionSignaledEventAttributes?.signalName === setRequestSignal.name).length;
 
   test('apply: a dry run changes nothing; then sets are started, found as they are, and changed', async () => {
     const second = other('b');
@@ -86,7 +86,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     expect(taskQueue).toBe(world.taskQueue);
 
     expect(await cli('apply', '-f', file)).toEqual({ status: 0, stderr: '', stdout: `= ${name}: unchanged\n= ${second}: unchanged\n${name}: unchanged\n${second}: unchanged\n` });
-    expect(await updates()).toBe(0);
+    expect(await commands()).toBe(0);
 
     const changed = [setOf({ minIdle: 2, template: { env: { TOKEN: 'hush-hush' } } as never }), sets[1] as object];
     const planned = await json<{ dryRun: boolean; sets: object[] }>('apply', '-f', await written(...changed), '--dry-run');
@@ -97,7 +97,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
         { name: second, id: `set-${second}`, action: 'none', rollout: false, changes: [] },
       ],
     });
-    expect(await updates()).toBe(0);
+    expect(await commands()).toBe(0);
     const done = await apply(...changed);
     expect(done).toEqual({
       status: 0,
@@ -105,7 +105,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
       stderr: expect.stringMatching(/^warning: \S+: env: what is written for TOKEN lies in Temporal in clear; [^\n]+\n$/) as unknown,
       stdout: `~ ${name}: changed; the template differs, so its runners are replaced\n    ~ minIdle: 1 → 2\n    + template.env.TOKEN: (not shown)\n= ${second}: unchanged\n${name}: changed, 2 runners wanted now\n${second}: unchanged\n`,
     });
-    expect(await updates()).toBe(1);
+    expect(await commands()).toBe(1);
     expect(await run().handle.query(setDeclarationQuery)).toMatchObject({ minIdle: 2, template: { env: { TOKEN: 'hush-hush' } } });
     const status = await run().comesTo({ idle: 2 });
     expect(new Set(status.runners.map(({ generation }) => generation))).toEqual(new Set([status.generation]));
@@ -127,7 +127,6 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     await json('delete', ending);
     await world.client.workflow.start('runner', { workflowId: setWorkflowId(foreign), taskQueue: 'nobody' });
     await world.client.workflow.start('runnerSet', { workflowId: setWorkflowId(elsewhere), taskQueue: 'nobody', args: [setOf({ name: elsewhere })] });
-
     const sets = [setOf({ name: refused, template: { credential: 'unheard-of' } as never }), setOf({ name: ending, replicas: 2 }), setOf({ name: foreign }), setOf({ name: elsewhere }), setOf({ name: changed, template: { credential: 'unheard-of' } as never }), setOf()];
     const result = await apply(...sets);
     expect({ status: result.status, stderr: result.stderr }).toEqual({ status: 1, stderr: '' });
@@ -149,6 +148,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     expect(await cli('scale', ending, '--replicas', '2')).toMatchObject({ status: 1, stderr: expect.stringContaining('the set is being drained, and ends when its runners have') });
     // Deleting what is being deleted already is no mistake: this time it is waited for.
     const again = cli('delete', ending, '--wait');
+    await until('it to be told again', async () => (await world.client.workflow.count(`WorkflowType = 'setCommand' AND WorkflowId STARTS_WITH 'set-command:${ending}:' AND ExecutionStatus = 'Completed'`)).count === 2);
     run(ending).endJob(left.runners[0] ?? { workflowId: '' });
     expect(await again).toMatchObject({ status: 0, stdout: `${ending}: ended: its runners have left\n` });
   });
@@ -174,7 +174,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
       terminal.stdout.write(text);
     } };
     const documents = admitSets(readSetDocuments(JSON.stringify(setOf({ max: 9 })), 'f'), 'f');
-    expect(await applySets(racing, new Output({ ...terminal, stdout }, false), documents, { dryRun: false })).toBe(1);
+    expect(await applySets(racing, new Output({ ...terminal, stdout }, 'text'), documents, { dryRun: false })).toBe(1);
     expect(terminal.written.stdout.split('\n').at(-2)).toBe(
       what === 'ended' ? `${name}: not applied: set ${name} ended meanwhile: apply again to start it anew` : `${name}: not applied: set ${name} was started by somebody else meanwhile: apply again to see what would change`,
     );
@@ -199,7 +199,7 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     const held = runners[0] ?? { workflowId: '', runnerName: '' };
 
     expect(await cli('hold', name, held.workflowId.replace('runner-', ''))).toMatchObject({ status: 0, stdout: `${name}: ${held.workflowId} is held: no scale-down and no rollout touches it\n` });
-    expect(await json<RunnerSetStatus>('pause', name, '--reason', 'node\u001B[31m work')).toMatchObject({ paused: 'paused: node[31m work', holds: [held.workflowId] });
+    expect(await json<SetAnswer>('pause', name, '--reason', 'node\u001B[31m work')).toMatchObject({ paused: 'paused: node[31m work', holds: [held.workflowId] });
     // A file that does not mention an operator's hand leaves it where it is.
     expect((await apply(setOf({ minIdle: 3 }))).stdout).toBe(`= ${name}: unchanged\n${name}: unchanged\n`);
     expect((await apply(setOf({ minIdle: 3, max: 6 }))).stdout).toBe(`~ ${name}: changed\n    ~ max: 5 → 6\n${name}: changed, 3 runners wanted now\n`);
@@ -289,11 +289,12 @@ await describeWithLab('holdfast set, on a real Temporal server with the real wor
     expect(applied.stdout).toMatch(new RegExp(`^! ${name}: set ${name}: no worker answered within 3 s, so what it is now is not known; check that a worker runs on task queue ${world.taskQueue}`, 'm'));
     expect(applied.stdout).toMatch(new RegExp(`^${fresh}: started; no worker has looked at it yet$`, 'm'));
     expect(performance.now() - started).toBeLessThan(45_000);
-    // A deletion is not lost meanwhile: it becomes a cancellation.
+    // A command is not lost meanwhile.
+    expect(await cli('pause', name, '--reason', 'nobody there')).toMatchObject({ status: 1, stderr: expect.stringMatching(/no worker answered within 10 s; Temporal keeps the command, and it takes effect once a worker runs/) });
     expect(await json('delete', name, '--yes')).toEqual({ name, deleted: false, note: expect.stringMatching(/^no worker answered: the request is kept/) });
     await world.resume();
     await run(fresh).comesTo({ idle: 1 });
-    await until('the set to have ended', async () => (await json<{ status: string }>('get', name)).status === 'CANCELLED');
-    expect(await json('get', name)).toMatchObject({ end: { how: 'cancelled', message: 'it was cancelled, and its runners have left' } });
+    await until('the set to have ended', async () => (await json<{ status: string }>('get', name)).status === 'COMPLETED');
+    expect(await run().handle.result()).toMatchObject({ runners: [] });
   });
 });

@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { ForwardProxy } from '../support/forwardProxy.ts';
@@ -14,6 +15,7 @@ const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 
 
 let folder: string;
 let certFile: string;
+let otherFile: string;
 let tokenFile: string;
 let http: RecordedGitHub;
 let https: RecordedGitHub;
@@ -29,8 +31,9 @@ beforeEach(async () => {
   certFile = join(folder, 'cert.pem');
   const keyFile = join(folder, 'key.pem');
   writeFileSync(tokenFile, 'ghp_x');
+  otherFile = join(folder, 'other.pem');
   const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-keyout', keyFile, '-out', certFile, ...subject], { stdio: 'ignore' });
+  for (const [key, cert] of [[join(folder, 'other-key.pem'), otherFile], [keyFile, certFile]] as const) execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
   http = await new RecordedGitHub().on(LIST, listJson()).start();
   https = await new RecordedGitHub({ https: { key: readFileSync(keyFile, 'utf8'), cert: readFileSync(certFile, 'utf8') } }).on(LIST, listJson()).start();
   proxy = await new ForwardProxy('bot:pa%ss').start();
@@ -90,6 +93,23 @@ test.each(['http', 'https'])('%s: a proxy that refuses the password is no verdic
   expect(error.kind).toBe('unavailable');
   expect(error.message).toMatch(/407|proxy/i);
   expect(error.message).not.toContain('wrong');
+});
+
+/** Node reads NODE_EXTRA_CA_CERTS at its start. */
+test.each([
+  ['alone', (): object => ({})],
+  ['beside a caFile of another authority', (): object => ({ caFile: otherFile })],
+])("the environment's proxy and certificate authorities (HTTPS_PROXY, NODE_EXTRA_CA_CERTS), %s", async (_how, more) => {
+  const credentials = { default: { type: 'pat', tokenFile, apiUrl: `${https.url}/api/v3`, ...more() } };
+  const script = `
+    import { createCiServers, parseCredentials } from ${JSON.stringify(new URL('../../activities/ciServers/index.ts', import.meta.url).href)};
+    const servers = createCiServers(parseCredentials(${JSON.stringify(credentials)}));
+    console.log(JSON.stringify(await servers.get('default').listRunners(${JSON.stringify(SCOPE)})));
+    await servers.close();`;
+  const ask = async (env: Record<string, string>): Promise<unknown> => JSON.parse((await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { env: { PATH: process.env['PATH'] ?? '', HTTPS_PROXY: proxyUrl(), ...env } })).stdout);
+  expect(await ask({ NODE_EXTRA_CA_CERTS: certFile })).toEqual([]);
+  expect(proxy.passed).toEqual([`CONNECT ${new URL(https.url).host}`]);
+  await expect(ask({})).rejects.toMatchObject({ stderr: expect.stringContaining('caFile') });
 });
 
 test('a certificate of an unknown authority: says which setting helps', async () => {

@@ -43,7 +43,7 @@ test('a look that finds everything as it was costs nothing of the limit', async 
   const ids = [queue('acme/web', 1), queue('acme/other', 2)];
   await look();
   const first = statuses()[200] ?? 0;
-  expect(first).toBe(1 + 2 * 2 + 2);
+  expect(first).toBe(1 + 2 * 3 + 2);
   expect(idsOf(await look())).toEqual(ids);
   expect(statuses()).toEqual({ 200: first, 304: first });
   const id = queue('acme/web', 1);
@@ -98,6 +98,31 @@ test('an App looks into the repositories it is installed on; if those are not al
   expect([idsOf(some), some.complete]).toEqual([ids.slice(0, 1), false]);
   expect(await ciServerError(lookAs(36))).toMatchObject({ kind: 'credentials' });
   await github.stop();
+});
+
+test('one job by its id: while it waits, when it is over, and where it cannot be told', async () => {
+  const id = queue('acme/web', 1);
+  const ask = async (repository: string, scope = ORGANIZATION): Promise<unknown> => await server.job?.(scope, { id, repository });
+  expect(await ask('acme/web')).toEqual((await look()).jobs[0]);
+  expect(await ask('acme/web', { kind: 'enterprise', name: 'big' })).toMatchObject({ id });
+  simulator.cancelJob(id);
+  expect(await ask('acme/web')).toBe('absent');
+  simulator.addFault({ kind: 'not_found', endpoint: 'GET /repos/acme/web/*' });
+  expect(await ask('acme/web')).toBeUndefined();
+  const before = simulator.requests().length;
+  expect([await ask('beta/web'), await ask('acme/web', { kind: 'repository', name: 'acme/other' })]).toEqual([undefined, undefined]);
+  expect(simulator.requests()).toHaveLength(before);
+});
+
+test('what another has found is as good, if it is not too old', async () => {
+  const id = queue('acme/web', 1);
+  await look();
+  const before = simulator.requests().length;
+  const shared = await server.queuedJobs?.(ORGANIZATION, undefined, undefined, 60_000);
+  expect(shared).toMatchObject({ jobs: [{ id }], ageMs: expect.any(Number) });
+  expect(simulator.requests()).toHaveLength(before);
+  expect(await look()).not.toHaveProperty('ageMs');
+  expect(simulator.requests().length).toBeGreaterThan(before);
 });
 
 test('the jobs of an enterprise cannot be listed', async () => {

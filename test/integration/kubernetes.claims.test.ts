@@ -1,6 +1,7 @@
 import type { VolumeClaim } from '../../core/contract/index.ts';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { V1Node } from '@kubernetes/client-node';
+import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
@@ -39,6 +40,25 @@ await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernete
     // A claim that a pod uses is protected: it goes with the last of them.
     for (const { metadata } of pods) await harness.vanish({ name: metadata?.name ?? '', uid: metadata?.uid ?? '', workflowId: '', scheduled: false, createdAt: '', ended: false, gone: false, terminating: false });
     await expect(claims()).resolves.toContain('shared-cache');
+  });
+
+  test('what a claim begins with, which volumes it may have, and its annotations: as the API server takes them', async () => {
+    const asked = {
+      dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'monday' },
+      selector: { matchLabels: { disk: 'nvme' }, matchExpressions: [{ key: 'zone', operator: 'In' as const, values: ['a'] }] },
+      annotations: { 'example.com/backup': 'off' },
+    };
+    const volumeClaims: VolumeClaim[] = [
+      { name: 'work', mountPath: '/work', storage: '1Gi', ...asked },
+      { name: 'cache', mountPath: '/cache', claim: 'shared-cache', storage: '1Gi', ...asked },
+    ];
+    const compute = harness.instance({ policy: { ...RESTRICTED, claims: ['*'] } });
+    await compute.createPod(request({ volumeClaims }), undefined);
+    // One that outlives its runner carries no runner's name, whatever else it is annotated with: the next runner may take it.
+    await compute.createPod(request({ volumeClaims: [volumeClaims[1]!] }), undefined);
+    const made = (await harness.core.listNamespacedPersistentVolumeClaim({ namespace: harness.namespace })).items;
+    expect(made).toHaveLength(2);
+    for (const { metadata, spec } of made) expect({ spec, annotations: metadata?.annotations }).toMatchObject({ spec: { dataSource: asked.dataSource, selector: asked.selector }, annotations: asked.annotations });
   });
 
   test('a claim that somebody else made for another life is not taken', async () => {
@@ -100,7 +120,7 @@ await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernete
     const againMs = performance.now();
     expect(await compute.deletePod(deaf!, { announce: 'cancelled' })).toBe('terminating');
     expect(performance.now() - againMs).toBeLessThan(10_000);
-  }, 60_000);
+  });
 
   test('the API server takes the pod as it is, its probes and mounts included', async () => {
     const compute = harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });

@@ -200,9 +200,10 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     test('is unavailable after the time limit', async () => {
       const proxy = await startApiProxy(harness.kubeConfig);
       try {
-        const compute = harness.instance({ kubeConfig: proxy.kubeConfig, timeoutMs: 200 });
+        const hasty = harness.instance({ kubeConfig: proxy.kubeConfig, timeoutMs: 200 });
         proxy.script('other', { kind: 'silence' });
-        await expect(compute.observe({ name: 'a' })).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringContaining('no answer in time') });
+        await expect(hasty.observe({ name: 'a' })).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringContaining('no answer in time') });
+        const compute = harness.instance({ kubeConfig: proxy.kubeConfig });
         proxy.script('other', { kind: 'answer', status: 429, body: '', headers: { 'retry-after': '7' } });
         await expect(compute.observe({ name: 'a' })).rejects.toMatchObject({ kind: 'unavailable', retryAfterMs: 7000 });
         proxy.down = true;

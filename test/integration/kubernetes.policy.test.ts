@@ -54,6 +54,19 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
     expect(await judge(accountOf(policy), podOf(spec))).toBe(refusedBy[0]);
   });
 
+  test.each([
+    ['of its own', {}, {}, true],
+    ['a copy of a claim', { dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } }, {}, false],
+    ['a copy of a claim that may be', { dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } }, { claims: ['cache-*'] }, true],
+    ['a volume by its labels', { selector: { matchLabels: { disk: 'nvme' } } }, {}, false],
+    ['a volume by its labels, for a claim that may be', { selector: { matchLabels: { disk: 'nvme' } } }, { claims: ['cache-*'] }, true],
+  ])('a claim, %s', async (_what, more, policy, allowed) => {
+    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...more };
+    const making = core.createNamespacedPersistentVolumeClaim({ namespace: id, body: { metadata: { name: 'cache-9' }, spec }, dryRun: 'All' }, setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${accountOf(policy)}`));
+    if (allowed) await expect(making).resolves.toMatchObject({ kind: 'PersistentVolumeClaim' });
+    else await expect(making).rejects.toMatchObject({ body: expect.stringContaining("not allowed by \\\"claims\\\" of Holdfast's pod policy") });
+  });
+
   test('whoever is not the worker is not held to it', async () => {
     await expect(core.createNamespacedPod({ namespace: id, body: { metadata: { name: POD }, spec: podOf({ hostPID: true }) }, dryRun: 'All' })).resolves.toMatchObject({ kind: 'Pod' });
   });

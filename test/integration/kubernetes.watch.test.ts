@@ -7,7 +7,6 @@ import { recordWatch, type RecordedWatch } from '../support/recordedWatch.ts';
 import { until } from '../support/until.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
-const QUIET_MS = 2_500;
 const gone410 = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Expired', code: 410, message: 'too old resource version: 1 (2)' };
 
 await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab) => {
@@ -21,7 +20,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   beforeEach(async () => {
     harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
     proxy = await startApiProxy(harness.kubeConfig);
-    compute = harness.instance({ kubeConfig: proxy.kubeConfig, quietMs: QUIET_MS, minBackoffMs: 20 });
+    compute = harness.instance({ kubeConfig: proxy.kubeConfig, minBackoffMs: 20 });
     pod = await harness.compute.createPod(harness.request(harness.newIdentity()), undefined);
     await harness.makeRunning(pod);
   });
@@ -98,6 +97,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   });
 
   test('a watch that stays silent counts as dead; what it swallowed is told by the next', async () => {
+    compute = harness.instance({ kubeConfig: proxy.kubeConfig, quietMs: 4_000, minBackoffMs: 20 });
     proxy.script('watch', { kind: 'silence' });
     await startWatch();
     await harness.end(pod, 3);

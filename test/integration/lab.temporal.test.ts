@@ -28,8 +28,13 @@ describe('lab with Temporal only', () => {
     }
   };
 
+  /** What it takes this machine, now, to start a server. */
+  let startMs: number;
+
   test('concurrent ups start one server', async () => {
+    const before = performance.now();
     const states = await Promise.all([up(options()), up(options()), up(options())]);
+    startMs = performance.now() - before;
     expect(new Set(states.map(({ temporal }) => temporal?.address)).size).toBe(1);
     const { components } = await status({ stateDir });
     expect(components).toMatchObject({ temporal: { state: 'healthy' } });
@@ -44,7 +49,7 @@ describe('lab with Temporal only', () => {
       await up(options());
       quickest = Math.min(quickest, performance.now() - started);
     }
-    expect(quickest).toBeLessThan(100);
+    expect(quickest).toBeLessThan(startMs / 5);
     expect(await readProcess(stateDir, 'temporal')).toEqual(before);
   });
 

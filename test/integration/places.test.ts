@@ -150,7 +150,7 @@ await describeIf('workers of several places on one task queue', prepare, { tempo
     const label = { op: 'remove', path: '/metadata/labels/holdfast.dev~1installation' };
     await harness.core.patchNamespacedPod({ name, namespace: harness.namespace, body: [label] });
     const asked = (await waits()).map(({ attempt }) => attempt);
-    await until('its wait looked live, twice', async () => (await waits())[0]?.attempt === (asked[0] ?? 0) + 2, undefined, 60_000);
+    await until('its wait looked live, twice', async () => ((await waits())[0]?.attempt ?? 0) >= (asked[0] ?? 0) + 2, undefined, 60_000);
     expect(await pods()).toEqual(before);
     expect((await status(life as WorkflowHandle)).phase).toBe('Busy');
   }, 90_000);

@@ -87,7 +87,7 @@ describe('a worker dies', () => {
     const notes = join(harness.stateDir, '..', 'notes');
     // Ignores SIGTERM, counts it, and writes the time of each.
     const request = shell('trap "echo term >> $NOTES" TERM; echo ready >> $NOTES; while :; do sleep 0.02; done', { NOTES: notes });
-    const { worker, pod } = await startWorker({ stateDir: harness.stateDir, request, deletion: { onceThereIs: notes, gracePeriodSeconds: 3 } });
+    const { worker, pod } = await startWorker({ stateDir: harness.stateDir, request, deletion: { onceThereIs: notes, gracePeriodSeconds: 5 } });
     await kill(worker, worker.pid!);
     const { deadline } = JSON.parse(await readFile(podFile(pod, 'stop.json'), 'utf8')) as { deadline: string };
     const { runner, wrapper } = await identities(pod);
@@ -95,7 +95,7 @@ describe('a worker dies', () => {
     await untilSeen('the runner is dead', () => isAlive(runner), (alive) => !alive);
     const lateMs = Date.now() - Date.parse(deadline);
     expect(lateMs).toBeGreaterThanOrEqual(0);
-    expect(lateMs).toBeLessThan(2_500);
+    expect(lateMs).toBeLessThan(10_000);
     await untilDead(wrapper);
     expect(existsSync(podFile(pod, 'spec.json'))).toBe(false);
     expect(await readFile(notes, 'utf8')).toBe('ready\nterm\n');

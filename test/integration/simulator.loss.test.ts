@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../tools/lab/ports.ts';
 import { SimulatorClient } from '../../tools/simulator/client.ts';
 import type { SimulatorOptions } from '../../tools/simulator/options.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
@@ -29,7 +30,7 @@ function run(env: Record<string, string>): RunnerProcess {
 const folder = (): string => mkdtempSync(join(tmpdir(), 'simulator-'));
 
 test('a runner that dies with its job stays busy until the lease ends; then the job is lost and the runner offline', async () => {
-  const simulator = await simulate({ leaseMs: 1500, renewEveryMs: 200, offlineAfterMs: 200 });
+  const simulator = await simulate({ leaseMs: 4_000, renewEveryMs: 200, offlineAfterMs: 200 });
   const { env, id } = await jitEnv(simulator.url, 'dies');
   const runner = run(env);
   const pidFile = join(folder(), 'pid');
@@ -58,7 +59,7 @@ test('a job that a runner never starts goes back to the queue, three times at mo
 
 test('a runner survives a restart of the server, with its job and all of its output', async () => {
   const stateFile = join(folder(), 'state.json');
-  const options = { stateFile, leaseMs: 60_000, renewEveryMs: 100 };
+  const options = { stateFile, port: await freePort(), leaseMs: 60_000, renewEveryMs: 100 };
   const first = await startSimulator(options);
   const gate = join(folder(), 'open');
   const runner = run((await jitEnv(first.url, 'survivor')).env);
@@ -66,7 +67,7 @@ test('a runner survives a restart of the server, with its job and all of its out
   await first.waitFor(() => first.job(job.id)?.output.includes('one'), 'output');
   await first.stop();
   expect(statSync(stateFile).mode & 0o777).toBe(0o600);
-  const second = await simulate({ ...options, port: Number(new URL(first.url).port) });
+  const second = await simulate(options);
   expect(second.job(job.id)).toMatchObject({ status: 'in_progress', runner_name: 'survivor' });
   expect(second.runner('survivor')).toMatchObject({ busy: true });
   writeFileSync(gate, '');
@@ -102,7 +103,7 @@ test('a registration removed by its owner in the middle of a job is told to the 
 });
 
 test('a single-use registration may linger, busy, after its job', async () => {
-  const simulator = await simulate({ ephemeralRemovalMs: 400 });
+  const simulator = await simulate({ ephemeralRemovalMs: 2_000 });
   const { env, id } = await jitEnv(simulator.url, 'lingers');
   run(env);
   const job = simulator.queueJob({ repo: 'acme/widgets' });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { verify } from '@octokit/webhooks-methods';
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, type Server, createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -46,7 +47,7 @@ const settled = (): boolean => simulator.deliveries().every((delivery) => delive
 const actions = (): string[] => received.map(({ body }) => body.action as string);
 
 async function oneJob(): Promise<number> {
-  fleet.start((await jitEnv(simulator.url, `hooked-${Date.now()}`)).env);
+  fleet.start((await jitEnv(simulator.url, `hooked-${randomUUID()}`)).env);
   const job = simulator.queueJob({ repo: 'acme/widgets' });
   await simulator.waitForJob(job.id, 'completed');
   return job.id;
@@ -97,7 +98,7 @@ test('deliveries are doubled under one id', async () => {
 });
 
 test('deliveries come late, and in another order', async () => {
-  simulator.addFault({ kind: 'webhook_delayed', ms: 300, endpoint: 'workflow_job.queued' });
+  simulator.addFault({ kind: 'webhook_delayed', ms: 3_000, endpoint: 'workflow_job.queued' });
   await oneJob();
   await simulator.waitFor(settled, 'all delivered');
   expect(actions()).toEqual(['in_progress', 'completed', 'queued']);

@@ -1,5 +1,5 @@
 /** What becomes of every kind of child when it is stopped, and when it ends by itself: status, log lines, marker, time, nothing left. */
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { census, FORWARDS, gracefully, interrupted, notExited, STOPPED_CHILDREN, strangers, swallowed, TICK, timedOut } from '../support/stoppedChildren.ts';
@@ -11,8 +11,10 @@ afterAll(() => bundle.remove());
 const GRACE_MS = 800;
 const CLEANUP_MS = 2500;
 /** A busy machine may take this long to run what is due, in ms. */
-const SLACK_MS = 3000;
-const GRACEFULLY = gracefully('800ms');
+const SLACK_MS = 15_000;
+const GRACEFULLY = gracefully('20s');
+/** For what ends by itself: the end of the grace would come after that on any machine. */
+const AMPLE = ['--signal-timeout', '20s'];
 const NOT = notExited('800ms');
 
 interface Marker {
@@ -35,7 +37,8 @@ function start(placement: Placement, script: string, options: readonly string[] 
 
 describe.each(PLACEMENTS)('placement %s, SIGTERM, a child that', (placement) => {
   test.each(STOPPED_CHILDREN)('$child', async ({ script, status, signal = null, graceful, options = [], twice = false, prints }) => {
-    const { supervised, marker } = start(placement, script, options);
+    // Time for the second signal to come.
+    const { supervised, marker } = start(placement, twice ? `SAVE_SECONDS=3; ${script}` : script, [...options, ...(graceful ? AMPLE : [])]);
     await supervised.printed('up');
     const startMs = performance.now();
     supervised.signal('SIGTERM');
@@ -69,7 +72,7 @@ describe('how it is stopped', () => {
     { by: 'SIGQUIT', word: 'quit', status: 131 },
     { by: 'SIGHUP', word: 'hangup', status: 129 },
   ] as const)('$by is passed on as it is, and its status comes back', async ({ by, word, status }) => {
-    const { supervised, marker } = start(placement, PLAIN);
+    const { supervised, marker } = start(placement, PLAIN, AMPLE);
     await supervised.printed('up');
     supervised.signal(by);
     expect(await supervised.status()).toBe(status);
@@ -98,11 +101,14 @@ describe('how it is stopped', () => {
   });
 
   test('a second signal of another kind is swallowed, too', async () => {
-    const { supervised } = start(placement, `trap "sleep 0.3; exit 4" TERM; trap "exit 9" INT; echo up; ${TICK}`);
+    const told = join(mkdtempSync(join(bundle.folder, 'told-')), 'all');
+    const { supervised } = start(placement, `trap "while [ ! -e ${told} ]; do sleep 0.05; done; exit 4" TERM; trap "exit 9" INT; echo up; ${TICK}`, AMPLE);
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     await supervised.logged('terminated');
     supervised.signal('SIGINT');
+    await supervised.logged(swallowed('interrupt'));
+    writeFileSync(told, '');
     expect(await supervised.status()).toBe(4);
     expect(supervised.errors).toEqual([interrupted('terminated'), swallowed('interrupt'), GRACEFULLY]);
   });
@@ -142,17 +148,17 @@ describe('who gets the signal', () => {
 
 describe('timeout', () => {
   test('SIGINT, and status 127 whatever the command says', async () => {
-    const { supervised, marker } = start(placement, `trap "exit 0" INT; echo up; ${TICK}`, ['--timeout', '600ms']);
+    const { supervised, marker } = start(placement, `trap "exit 0" INT; echo up; ${TICK}`, ['--timeout', '1500ms', ...AMPLE]);
     expect(await supervised.status()).toBe(127);
-    expect(supervised.errors).toEqual([timedOut('600ms'), GRACEFULLY]);
+    expect(supervised.errors).toEqual([timedOut('1.5s'), GRACEFULLY]);
     expect(marker()).toMatchObject({ exitCode: 127, signal: null, reason: 'timeout' });
     expect(supervised.stdout.toString()).toContain('reason=timeout');
   });
 
   test('then SIGKILL', async () => {
-    const { supervised, marker } = start(placement, `trap "" INT; echo up; sleep 77`, ['--timeout', '600ms']);
+    const { supervised, marker } = start(placement, `trap "" INT; echo up; sleep 77`, ['--timeout', '1500ms']);
     expect(await supervised.status()).toBe(127);
-    expect(supervised.errors).toEqual([timedOut('600ms'), NOT]);
+    expect(supervised.errors).toEqual([timedOut('1.5s'), NOT]);
     expect(marker()).toMatchObject({ exitCode: 127, signal: 'SIGKILL', reason: 'timeout' });
   });
 });

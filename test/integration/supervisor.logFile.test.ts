@@ -14,7 +14,9 @@ const run = (file: string, script: string, ...options: string[]): SupervisedProc
 describe('the log file', () => {
   test('has what the command prints, on either way, and what is printed is what it was', async () => {
     const file = path();
-    const supervised = run(file, 'echo out; sleep 0.3; echo err >&2; sleep 0.3; printf end');
+    // One after the other: between the two ways there is no order.
+    const until = (text: string): string => `until grep -q ${text} '${file}'; do sleep 0.05; done`;
+    const supervised = run(file, `echo out; ${until('out')}; echo err >&2; ${until('err')}; printf end`);
     expect(await supervised.status()).toBe(0);
     expect(readFileSync(file, 'utf8')).toBe('out\nerr\nend');
     expect(supervised.stdout.toString()).toBe('out\nend');

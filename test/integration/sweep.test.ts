@@ -1,7 +1,8 @@
 /** Each row of the sweep's table on real components: made by hand, found, marked, and repaired in the next sweep. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
-import { DEREGISTRATION_WORKFLOW, FORCED_TO_FAIL, WORKER_NEVER_CAME_BACK, podStateSignal } from '../../core/contract/index.ts';
+import { DEREGISTRATION_WORKFLOW, FORCED_TO_FAIL, NOT_HEARD_OF, WORKER_NEVER_CAME_BACK, doubtSignal, podStateSignal } from '../../core/contract/index.ts';
+import type { Supervision } from '../../core/domain/pod.ts';
 import { signalsOf } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
@@ -110,6 +111,24 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const signals = await signalsOf(life.handle, podStateSignal.name);
     expect(signals.length).toBeGreaterThan(0);
     expect(signals[0]).toEqual({ uid: '', state: 'idle' });
+  });
+
+  test('hung runner: offline at the CI server while its pod is idle, at two looks; its life is told, and one that is online is not', async () => {
+    const taskQueue = await world.polledQueue();
+    const compute = world.harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });
+    const supervision: Supervision = { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 600_000 };
+    const [hung, well] = [await world.life({ taskQueue }), await world.life({ taskQueue })];
+    await world.provision(hung, { supervision }, compute);
+    const { registration } = await world.provision(well, { supervision }, compute);
+    const { runner } = await WireRunner.start(world.simulator.url, registration);
+    await world.simulator.waitFor(() => world.simulator.runner(well.runnerName)?.status === 'online', 'it to be online');
+    const item = { kind: 'hung runner', what: hung.identity.workflowId, reason: NOT_HEARD_OF };
+    expect(await world.sweep()).toMatchObject({ items: [{ ...item, done: 'marked' }], marks: [{ kind: 'hung runner', key: hung.runnerName }] });
+    expect(await world.sweep()).toMatchObject({ items: [{ ...item, done: 'waits' }] });
+    expect(await signalsOf(hung.handle, doubtSignal.name)).toEqual([]);
+    expect(await world.sweep({ hungAfter: '0s' })).toMatchObject({ items: [{ ...item, done: 'repaired' }], marks: [] });
+    expect(await signalsOf(hung.handle, doubtSignal.name)).toEqual([{ runnerName: hung.runnerName, reason: NOT_HEARD_OF }]);
+    runner.stop();
   });
 
   test('aged pod: of a runner that finished in good order, once it is older than maxPodAge', async () => {

@@ -4,6 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { context, propagation, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { Resource } from '@opentelemetry/resources';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
@@ -12,6 +16,7 @@ import type { Compute } from '../../activities/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciQueuesOf } from '../../worker/settings/ciQueues.ts';
 import { HoldfastPlugin, type HoldfastPluginOptions } from '../../worker/plugin.ts';
+import { TracingClientInterceptor } from '../../worker/tracing/interceptors.ts';
 import { RUNNER_WORKFLOW, ciTaskQueue, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
@@ -54,9 +59,9 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     return found?.length ?? 0;
   };
 
-  async function runOneRunner(taskQueue: string): Promise<RunnerResult> {
+  async function runOneRunner(taskQueue: string, starter = client): Promise<RunnerResult> {
     const input: RunnerInput = { repository: 'acme/app', labels: [taskQueue], intervals: { onlineLookup: '100ms' } };
-    const handle = await client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${taskQueue}`, taskQueue, args: [input] });
+    const handle = await starter.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${taskQueue}`, taskQueue, args: [input] });
     const { id } = simulator.queueJob({ repo: 'acme/app', labels: [taskQueue], command: 'echo from the job' });
     const result = (await handle.result()) as RunnerResult;
     expect(simulator.job(id)).toMatchObject({ conclusion: 'success', output: expect.arrayContaining(['from the job']) });
@@ -82,6 +87,33 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     expect(completions).toContain(true); // its waits ended by the watcher, not by a poll
     expect(simulator.runners()).toEqual([]);
     expect(await readdir(join(stateDir, 'pods'))).toEqual([]);
+  });
+
+  test('with tracing, and workflows of its own: the life is told in spans, and what it does on the queues beside, too', async () => {
+    const exported = new InMemorySpanExporter();
+    const spanProcessor = new SimpleSpanProcessor(exported);
+    const provider = new BasicTracerProvider({ spanProcessors: [spanProcessor] });
+    provider.register({ contextManager: new AsyncLocalStorageContextManager().enable() });
+    try {
+      const taskQueue = newQueue();
+      const plugin = new HoldfastPlugin(pluginOptions({ tracing: { spanProcessor, resource: Resource.default() } }));
+      const own = { workflowsPath: fileURLToPath(new URL('../support/foreignWorker/workflows.ts', import.meta.url)), activities: { greet: async (name: string) => `hello ${name}` } };
+      const worker = await Worker.create({ connection, taskQueue, plugins: [plugin], ...own });
+      await worker.runUntil(async () => {
+        await until('the plugin to be up', () => plugin.status().polling && plugin.status().watchSynced);
+        const tracing = new Client({ connection: client.connection, interceptors: { workflow: [new TracingClientInterceptor()] } });
+        expect(await runOneRunner(taskQueue, tracing)).toMatchObject({ outcome: 'succeeded' });
+        // What is not Holdfast's is not traced.
+        expect(await tracing.workflow.execute('greeting', { workflowId: `greeting-${taskQueue}`, taskQueue, args: ['you'] })).toBe('hello you');
+      });
+      const spans = exported.getFinishedSpans();
+      const named = (name: string): ReadableSpan | undefined => spans.find((span) => span.name === name);
+      const above = (span: ReadableSpan | undefined): string | undefined => spans.find((each) => each.spanContext().spanId === span?.parentSpanId)?.name;
+      expect(['RunWorkflow:runner', 'StartActivity:provision', 'RunActivity:provision'].map((name) => above(named(name)))).toEqual(['StartWorkflow:runner', 'RunWorkflow:runner', 'StartActivity:provision']);
+      expect(spans.map(({ name }) => name).filter((name) => /gree/.test(name))).toEqual(['StartWorkflow:greeting']);
+    } finally {
+      for (const api of [trace, context, propagation]) api.disable();
+    }
   });
 
   test('set on the connection, it serves the one Worker on it', async () => {

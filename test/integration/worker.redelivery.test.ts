@@ -5,6 +5,7 @@ import { fastify, type FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { createCiServers, parseCredentials, type Credentials } from '../../activities/ciServers/index.ts';
 import type { CiServers } from '../../activities/ports.ts';
+import { freePort } from '../../tools/lab/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { startRedelivery } from '../../worker/demand/redelivery.ts';
 import { CoveringSets } from '../../worker/demand/coveringSets.ts';
@@ -26,7 +27,8 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
   let ciServers: CiServers & { close(): Promise<void> };
   let taskQueue: string;
   let set: ToldSet;
-  let url: string;
+  /** Of the receiver, when it is there. */
+  let port: number;
   const servers: FastifyInstance[] = [];
 
   beforeAll(async () => {
@@ -34,12 +36,10 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
   });
   beforeEach(async () => {
     taskQueue = `test-${randomUUID().slice(0, 8)}`;
-    const spare = await receiver();
-    url = spare.url;
-    await spare.server.close();
+    port = await freePort();
     simulator = await startSimulator({
       apps: [{ id: 12, publicKey: keys.publicKey, installations: [{ id: 34, account: 'acme' }, { id: 35, account: 'beta' }] }],
-      webhook: { url: url + WEBHOOK_PATH, secret: SECRET },
+      webhook: { url: `http://127.0.0.1:${port}${WEBHOOK_PATH}`, secret: SECRET },
     });
     const app = { type: 'app', appId: 12, privateKeyEnv: 'TEST_REDELIVERY_KEY', apiUrl: simulator.url };
     credentials = parseCredentials({ token: { type: 'pat', tokenEnv: 'TEST_REDELIVERY_TOKEN', apiUrl: simulator.url }, acme: { ...app, installationId: 34 }, beta: { ...app, installationId: 35 } });
@@ -53,12 +53,12 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
   });
   afterAll(async () => await connection.close());
 
-  async function receiver(port = 0): Promise<{ server: FastifyInstance; url: string }> {
+  async function receive(): Promise<void> {
     const server = fastify();
     const ports = { client: () => new Client({ connection }), taskQueue, logger };
     await registerWebhook(server, { ...ports, sets: new CoveringSets(ports), secrets: () => [SECRET] });
     servers.push(server);
-    return { server, url: await server.listen({ host: '127.0.0.1', port }) };
+    await server.listen({ host: '127.0.0.1', port });
   }
   const queue = (count: number): number[] => Array.from({ length: count }, () => simulator.queueJob({ repo: 'acme/app', labels: ['self-hosted', 'linux'] }).id);
   const settled = async (): Promise<void> => void (await simulator.waitFor(() => simulator.deliveries().every(({ status, lost }) => status !== 'pending' || lost), 'all deliveries to be over'));
@@ -69,7 +69,7 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
     simulator.addFault({ kind: 'webhook_lost', count: 2 });
     const missed = queue(30);
     await settled();
-    await receiver(Number(new URL(url).port));
+    await receive();
     const heard = queue(5);
     const counts: Record<string, number> = {};
     const redelivery = startRedelivery({ credentials, ciServers, intervalMs: 50, ready: async () => true, logger, onRedelivered: (credential, count) => (counts[credential] = (counts[credential] ?? 0) + count) });

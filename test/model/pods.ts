@@ -25,7 +25,7 @@ export type Knowledge = 'watch' | 'none';
 
 /** The pod as a worker tells of it now. */
 export function viewOf(state: State, knowledge: Knowledge): PodView {
-  if (state.pod === 'gone') return knowledge === 'none' ? gonePod({ name: 'p', uid: 'u' }, 'w') : goneView(viewOf({ ...state, pod: lastPodOf(state) }, 'watch'));
+  if (state.pod === 'gone') return knowledge === 'none' ? { ...gonePod({ name: 'p', uid: 'u' }), workflowId: 'w' } : goneView(viewOf({ ...state, pod: lastPodOf(state) }, 'watch'));
   const seenMs = clockOf(state) - (state.problem === 'image' ? 0 : MINUTE_MS);
   return viewOfPod(podOf(state) as unknown as Parameters<typeof viewOfPod>[0], iso(seenMs), knowledge === 'none' ? undefined : watchedView(state));
 }

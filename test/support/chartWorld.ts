@@ -1,6 +1,4 @@
 /** Holdfast installed by its chart on the lab's kubelet: workers and webhook are pods, with nothing but what the chart gives them. */
-import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
-import { once } from 'node:events';
 import { randomUUID } from 'node:crypto';
 import { DiscoveryV1Api, type V1Pod } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
@@ -12,49 +10,13 @@ import { CHART, Helm } from './chart.ts';
 import { SHORT_INTERVALS } from './clusterRun.ts';
 import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
 import { createTestNamespace, type TestNamespace } from './pods.ts';
+import { Relay } from './relay.ts';
 import { SHORT_SET_INTERVALS } from './setRun.ts';
 import { terminateAll } from './terminateAll.ts';
 import { until } from './until.ts';
 
 export const RELEASE = 'holdfast';
 const WEBHOOK_SECRET = randomUUID();
-
-/** Stands at an address that pods reach, for a server of this machine's loopback. */
-class Relay {
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-
-  private constructor(host: string, port: number) {
-    this.#server = createServer((from) => {
-      const to = connect(port, host);
-      for (const [one, other] of [[from, to], [to, from]] as const) {
-        this.#sockets.add(one);
-        one.pipe(other);
-        one.on('error', () => other.destroy());
-        one.on('close', () => {
-          this.#sockets.delete(one);
-          other.destroy();
-        });
-      }
-    });
-  }
-
-  static async open(at: string, target: URL): Promise<Relay> {
-    const relay = new Relay(target.hostname, Number(target.port));
-    relay.#server.listen(0, at);
-    await once(relay.#server, 'listening');
-    return relay;
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
-  }
-
-  close(): void {
-    this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
-  }
-}
 
 export class ChartWorld {
   readonly helm: Helm;
@@ -119,7 +81,7 @@ export class ChartWorld {
   async bring(command: 'install' | 'upgrade', tag: string, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
     const values = { ...this.#values, ...more, image: { repository: WORKER_REPOSITORY, tag } };
     try {
-      return (await this.helm.run(command, RELEASE, CHART, '--namespace', this.home.name, '--wait', '--timeout', '150s', ...this.helm.values(values))).stdout;
+      return (await this.helm.run(command, RELEASE, CHART, '--namespace', this.home.name, '--wait', '--timeout', '240s', ...this.helm.values(values))).stdout;
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${await this.told()}`, { cause: error });
     }

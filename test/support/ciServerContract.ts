@@ -58,7 +58,7 @@ export function ciServerContract(title: string, options: ContractOptions, start:
       scope,
       name: 'r-1',
       labels: ['self-hosted', 'contract'],
-      groupId: 1,
+      group: 1,
       mode: options.modes[0] as RegisterRequest['mode'],
       ephemeral: true,
       ...more,

@@ -20,8 +20,8 @@ export function countingJob(seconds: number): string {
   return `trap 'echo interrupted; sleep 3; echo cleaned up; exit 1' INT TERM; echo begun; i=0; while [ $i -lt ${seconds} ]; do i=$((i+1)); sleep 1; echo second $i; done; echo finished`;
 }
 
-/** A job that says when it begins, runs until it is let go, and says that it is at its end: for what may take any time meanwhile. */
-export const HELD_JOB = `trap 'echo interrupted; exit 1' INT TERM; echo begun; until [ -e /tmp/let-go ]; do sleep 1; done; echo finished`;
+/** A job that says when it begins, counts until it is let go, and says that it is at its end: for what may take any time meanwhile. */
+export const HELD_JOB = `trap 'echo interrupted; exit 1' INT TERM; echo begun; i=0; until [ -e /tmp/let-go ]; do i=$((i+1)); sleep 1; echo second $i; done; rm -f /tmp/let-go; echo finished`;
 
 /** Lets the {@link HELD_JOB} of a runner's pod end. */
 export async function letGo(namespace: TestNamespace, pod: string): Promise<void> {
@@ -91,6 +91,17 @@ export class ClusterRun {
 
   async jobSays(job: { id: number }, line: string): Promise<void> {
     await this.world.simulator.waitFor(() => this.job(job).output.includes(line), `${this.key}'s job to say "${line}"`, PATIENCE_MS);
+  }
+
+  /** Awaits that a job which counts has gone on for so many seconds more. */
+  async goesOn(job: { id: number }, seconds: number): Promise<void> {
+    const last = this.job(job).output.findLast((line) => line.startsWith('second ')) ?? 'second 0';
+    await this.jobSays(job, `second ${Number(last.slice('second '.length)) + seconds}`);
+  }
+
+  /** Lets a {@link HELD_JOB} end. */
+  async letGo(): Promise<void> {
+    for (const { metadata } of await this.pods()) await letGo(this.world.namespace, metadata?.name ?? '');
   }
 
   /** The job ran to its last line, in one runner, and was told so. */
@@ -189,6 +200,7 @@ export class ClusterRun {
     const { core, name: namespace } = this.world.namespace;
     const secrets = (await core.listNamespacedSecret({ namespace })).items.filter(({ metadata }) => metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === this.handle.workflowId);
     expect({ pods: (await this.pods()).map(({ metadata }) => metadata?.name), secrets: secrets.map(({ metadata }) => metadata?.name) }).toEqual({ pods: [], secrets: [] });
+    await until(`the last of ${this.key}'s pods to be recorded`, () => this.world.recorder.sawAllGo(this.handle.workflowId));
     if (result.deregistration !== undefined) {
       const removal = await this.world.client.workflow.getHandle(result.deregistration).result();
       expect(removal).toMatchObject({ outcome: expect.stringMatching(/^(removed|absent)$/) });

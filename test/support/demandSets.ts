@@ -1,7 +1,7 @@
 /** Runners and sets that nobody works on: what they are told stays in their histories. */
-import { randomUUID } from 'node:crypto';
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, type JobEvent, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
+import { RUNNER_WORKFLOW, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, type JobEvent, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
+import { workflowIdOfName } from '../../core/domain/runnerName.ts';
 import { runningSets } from '../../core/domain/visibility.ts';
 import { until } from './until.ts';
 
@@ -57,25 +57,10 @@ export interface ToldRunner {
   end(): Promise<void>;
 }
 
-/** Starts a runner's workflow, of a set if one is named, and waits until it is listed. */
-export async function startToldRunner(client: Client, { taskQueue, name, set }: { taskQueue: string; name: string; set?: string }): Promise<ToldRunner> {
-  const handle = await client.workflow.start(RUNNER_WORKFLOW, {
-    taskQueue,
-    workflowId: `runner-${randomUUID()}`,
-    typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.name, value: name }, ...(set === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.set, value: set }])],
-  });
-  const listed = async (status: string): Promise<void> => {
-    const query = `WorkflowId = '${handle.workflowId}' AND RunnerName = '${name}' AND ExecutionStatus = '${status}'`;
-    await until('the workflow to be listed', async () => (await client.workflow.count(query)).count === 1);
-  };
-  await listed('Running');
-  return {
-    told: async () => await signalsOf(handle, 'ciEvent'),
-    async end() {
-      await handle.terminate();
-      await listed('Terminated');
-    },
-  };
+/** Starts the workflow of the runner that has this name at the CI server. */
+export async function startToldRunner(client: Client, taskQueue: string, name: string): Promise<ToldRunner> {
+  const handle = await client.workflow.start(RUNNER_WORKFLOW, { taskQueue, workflowId: workflowIdOfName(name) ?? '' });
+  return { told: async () => await signalsOf(handle, 'ciEvent'), end: async () => void (await handle.terminate()) };
 }
 
 /** When everything happened that {@link queued} and {@link run} tell of: just now, to the second, as GitHub tells it. */

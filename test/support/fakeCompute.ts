@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
 import type { Compute, DeletionOptions, PodListener, Registration } from '../../activities/ports.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
+import { defined } from '../../core/defined.ts';
 import type { ServedPlace } from '../../core/domain/place.ts';
 import type { ClaimWriter, PodRequest, PodView, RunnerIdentity, StopReason } from '../../core/domain/pod.ts';
 
@@ -19,6 +20,8 @@ export class FakeCompute implements Compute {
   readonly jobs = new Set<string>();
   /** New pods tell online and busy by themselves, as under the supervisor. */
   probes = true;
+  /** What new pods are like from their first moment. */
+  born: Partial<PodView> = {};
   /** Events that the watcher does not get: only the waits' own re-sync is left. */
   muted = false;
   /** What a pod does when it is asked to go: `143`, say, at once; or nothing until the test ends it. */
@@ -95,8 +98,8 @@ export class FakeCompute implements Compute {
     if (existing !== undefined) return existing;
     this.created.push(request);
     const { workflowId } = request.identity;
-    const told = this.probes ? { online: false, busy: false, ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }) } : {};
-    const pod: PodView = { name, uid: randomUUID(), workflowId, scheduled: false, createdAt: new Date().toISOString(), ended: false, gone: false, terminating: false, ...told };
+    const told = this.probes ? { online: false, busy: false, ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }), ...defined({ tellsBusy: request.tellsBusy }) } : {};
+    const pod: PodView = { name, uid: randomUUID(), workflowId, scheduled: false, createdAt: new Date().toISOString(), ended: false, gone: false, terminating: false, ...told, ...this.born };
     this.#set(pod);
     return pod;
   }

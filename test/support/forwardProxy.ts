@@ -27,7 +27,7 @@ export class ForwardProxy {
     });
     this.#server.on('connect', (incoming, client: Socket) => {
       if (expected !== undefined && incoming.headers['proxy-authorization'] !== expected) {
-        client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+        client.end('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="proxy"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
         return;
       }
       this.passed.push(`CONNECT ${incoming.url}`);

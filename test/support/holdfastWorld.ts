@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import { DefaultLogger, NativeConnection, Runtime, Worker, type ActivityInterceptorsFactory } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker, type ActivityInterceptorsFactory, type WorkerOptions } from '@temporalio/worker';
 import type { ActivityPorts } from '../../activities/ports.ts';
 import type { HoldfastActivities } from '../../core/calls/index.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
@@ -20,8 +20,8 @@ export interface HoldfastWorld {
   start(input?: Partial<RunnerInput>, workflowId?: string): Promise<RunnerRun>;
   /** Stops the worker; `resume` starts another. */
   suspend(): Promise<void>;
-  /** Starts a worker that carries out the calls with these credentials. @default ["default"] @param dataConverter - another than the world's */
-  resume(credentials?: readonly string[], dataConverter?: DataConverter): Promise<void>;
+  /** Starts a worker that carries out the calls with these credentials. @default ["default"] @param dataConverter - another than the world's @param more - what else is special about it */
+  resume(credentials?: readonly string[], dataConverter?: DataConverter, more?: Pick<WorkerOptions, 'maxCachedWorkflows'>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -71,9 +71,9 @@ export async function holdfastWorld(address: string, ports: ActivityPorts, crede
       await running?.done;
       running = undefined;
     },
-    async resume(credentials = ['default'], another = dataConverter) {
+    async resume(credentials = ['default'], another = dataConverter, more = {}) {
       const plugin = new HoldfastPlugin({ ...ports, ciQueues: credentials.map((credential) => ({ credential })), answersHeldBackMs: 50 });
-      const worker = await Worker.create({ connection: native, taskQueue, dataConverter: another, plugins: [plugin], interceptors: { activity: [pretending] } });
+      const worker = await Worker.create({ connection: native, taskQueue, dataConverter: another, plugins: [plugin], interceptors: { activity: [pretending] }, ...more });
       running = { worker, done: worker.run() };
     },
     async close() {

@@ -1,5 +1,5 @@
 import { describe, test } from '@jest/globals';
-import { ComponentUnavailableError, up, type LabOptions, type LabState } from '../../tools/lab/lab.ts';
+import { ComponentUnavailableError, TEMPORAL_SERVERS, up, type LabOptions, type LabState, type TemporalServer } from '../../tools/lab/lab.ts';
 import { testLabFolder } from './labFolder.ts';
 
 /** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, `s3`, or `all`. */
@@ -17,12 +17,19 @@ export interface LabNeeds {
 export function ensureLab(needs: LabNeeds): Promise<LabState> {
   const options: LabOptions = {
     stateDir: testLabFolder(needs.nodes),
-    temporal: needs.temporal ?? false,
+    temporal: needs.temporal === true && temporalServer(process.env['HOLDFAST_TEST_TEMPORAL']),
     kubernetes: needs.kubernetes ?? needs.nodes !== undefined,
     s3: needs.s3 ?? false,
     progress: (line) => process.stderr.write(`[lab] ${line}\n`),
   };
   return up(needs.nodes === undefined ? options : { ...options, nodes: needs.nodes });
+}
+
+/** HOLDFAST_TEST_TEMPORAL: on which of Temporal's servers the tests run. @default dev */
+export function temporalServer(wanted = 'dev'): TemporalServer {
+  const server = TEMPORAL_SERVERS.find((each) => each === wanted);
+  if (server === undefined) throw new Error(`HOLDFAST_TEST_TEMPORAL=${wanted} is not one of ${TEMPORAL_SERVERS.join(', ')}`);
+  return server;
 }
 
 /**

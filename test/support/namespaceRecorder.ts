@@ -5,6 +5,8 @@ import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/meta
 export interface NamespaceRecorder {
   /** UIDs of all pods that a workflow has ever had, oldest first. */
   podsOf(workflowId: string): string[];
+  /** Each pod of the workflow that was seen was also seen to go: nothing of them is still on its way here. */
+  sawAllGo(workflowId: string): boolean;
   /** Every version of every pod, as JSON. */
   readonly podVersions: readonly string[];
   /** Values of the keys of those names in all Secrets, decoded. */
@@ -18,6 +20,7 @@ const RESTART_AFTER_MS = 200;
 export async function recordNamespace(kubeConfig: KubeConfig, core: CoreV1Api, namespace: string): Promise<NamespaceRecorder> {
   const podVersions: string[] = [];
   const pods = new Map<string, string>();
+  const gone = new Set<string>();
   const secrets = new Map<string, V1Secret>();
   let stopped = false;
 
@@ -26,8 +29,10 @@ export async function recordNamespace(kubeConfig: KubeConfig, core: CoreV1Api, n
     if (!pods.has(uid)) pods.set(uid, pod.metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] ?? '');
     podVersions.push(JSON.stringify(pod));
   };
+  const podInformer = follow(makeInformer<V1Pod>(kubeConfig, `/api/v1/namespaces/${namespace}/pods`, () => core.listNamespacedPod({ namespace })), onPod);
+  podInformer.on('delete', ({ metadata }) => void gone.add(metadata?.uid ?? ''));
   const informers = [
-    follow(makeInformer<V1Pod>(kubeConfig, `/api/v1/namespaces/${namespace}/pods`, () => core.listNamespacedPod({ namespace })), onPod),
+    podInformer,
     follow(makeInformer<V1Secret>(kubeConfig, `/api/v1/namespaces/${namespace}/secrets`, () => core.listNamespacedSecret({ namespace })), (secret) =>
       secrets.set(secret.metadata?.uid ?? '', secret)),
   ];
@@ -48,8 +53,10 @@ export async function recordNamespace(kubeConfig: KubeConfig, core: CoreV1Api, n
   }
 
   await Promise.all(informers.map(start));
+  const podsOf = (workflowId: string): string[] => [...pods].filter(([, owner]) => owner === workflowId).map(([uid]) => uid);
   return {
-    podsOf: (workflowId) => [...pods].filter(([, owner]) => owner === workflowId).map(([uid]) => uid),
+    podsOf,
+    sawAllGo: (workflowId) => podsOf(workflowId).every((uid) => gone.has(uid)),
     podVersions,
     secretValues: (keys) =>
       [...secrets.values()].flatMap(({ data = {} }) => keys.flatMap((key) => (data[key] === undefined ? [] : [Buffer.from(data[key], 'base64').toString('utf8')]))),

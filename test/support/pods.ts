@@ -1,5 +1,5 @@
 import { CoreV1Api, KubeConfig, type V1Container, type V1Pod } from '@kubernetes/client-node';
-import { untilSeen } from './until.ts';
+import { HANGS_MS, untilSeen } from './until.ts';
 
 /** A namespace of a test's own, with what a test on pods needs. */
 export interface TestNamespace {
@@ -8,7 +8,7 @@ export interface TestNamespace {
   readonly kubeConfig: KubeConfig;
   /** Creates a pod of one container named `runner`, `restartPolicy: Never`. */
   createPod(name: string, container: Partial<V1Container>, spec?: Partial<NonNullable<V1Pod['spec']>>): Promise<V1Pod>;
-  /** Reads the pod until it is as wanted. @throws Error with its last status after `withinMs` (default 30 s) */
+  /** Reads the pod until it is as wanted. @throws Error with its last status after `withinMs` (default 60 s) */
   waitForPod(name: string, wanted: (pod: V1Pod) => boolean, withinMs?: number): Promise<V1Pod>;
   /** Waits until the pod's object is gone. */
   waitUntilGone(name: string, withinMs?: number): Promise<void>;
@@ -28,7 +28,7 @@ export async function createTestNamespace(kubeconfig: string, prefix: string): P
   await waitFor(
     () => core.readNamespacedServiceAccount({ namespace: name, name: 'default' }),
     (account) => account !== undefined,
-    30_000,
+    HANGS_MS,
     `the default service account of ${name}`,
   );
   const read = (pod: string): Promise<V1Pod> => core.readNamespacedPod({ namespace: name, name: pod });
@@ -44,8 +44,8 @@ export async function createTestNamespace(kubeconfig: string, prefix: string): P
           spec: { restartPolicy: 'Never', ...spec, containers: [{ name: 'runner', image: 'holdfast.test/busybox:1', imagePullPolicy: 'IfNotPresent', ...container }] },
         },
       }),
-    waitForPod: async (pod, wanted, withinMs = 30_000) => (await waitFor(() => read(pod), (found) => found !== undefined && wanted(found), withinMs, `pod ${pod}`)) as V1Pod,
-    waitUntilGone: async (pod, withinMs = 30_000) => {
+    waitForPod: async (pod, wanted, withinMs = HANGS_MS) => (await waitFor(() => read(pod), (found) => found !== undefined && wanted(found), withinMs, `pod ${pod}`)) as V1Pod,
+    waitUntilGone: async (pod, withinMs = HANGS_MS) => {
       await waitFor(() => read(pod), (found) => found === undefined, withinMs, `the end of pod ${pod}`);
     },
     log: (pod) => core.readNamespacedPodLog({ namespace: name, name: pod }),

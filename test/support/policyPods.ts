@@ -40,6 +40,7 @@ const token = { projected: { sources: [{ serviceAccountToken: { path: 'token' } 
 const secretEnv = { container: { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }] } };
 const storeAs = (name: string, claimName = OWN_STORE): PolicyCase['spec'] => ({ volumes: [{ name, persistentVolumeClaim: { claimName } }] });
 const keyIn = (name: string, secret = OWN_STORE_SECRET): PolicyCase['spec'] => ({ init: { name, env: [{ name: 'AWS_ACCESS_KEY_ID', valueFrom: { secretKeyRef: { name: secret, key: 'AWS_ACCESS_KEY_ID' } } }] } });
+const ephemeral = (spec: object): object => ({ ephemeral: { volumeClaimTemplate: { spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec } } } });
 const claim = volume({ persistentVolumeClaim: { claimName: 'cache-3' } });
 const node = volume({ hostPath: { path: '/var/cache/ci/npm' } });
 
@@ -71,6 +72,12 @@ export const POLICY_CASES: readonly PolicyCase[] = [
   { what: 'another Secret in its place', spec: keyIn('holdfast-uploader', 'github'), policy: {}, refusedBy: ['secrets'] },
   { what: 'a claim', spec: claim, policy: {}, refusedBy: ['claims'] },
   { what: 'a claim that may be', spec: claim, policy: { claims: ['cache-*'] }, refusedBy: [] },
+  { what: 'a volume of its own', spec: volume(ephemeral({})), policy: {}, refusedBy: [] },
+  { what: "a copy of somebody's claim", spec: volume(ephemeral({ dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } })), policy: {}, refusedBy: ['claims'] },
+  { what: "a copy of somebody's claim, by reference", spec: volume(ephemeral({ dataSourceRef: { kind: 'PersistentVolumeClaim', name: 'cache-3' } })), policy: { claims: ['cache-4'] }, refusedBy: ['claims'] },
+  { what: 'a copy of a claim that may be', spec: volume(ephemeral({ dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } })), policy: { claims: ['cache-*'] }, refusedBy: [] },
+  { what: 'a volume by its labels', spec: volume(ephemeral({ selector: { matchLabels: { disk: 'nvme' } } })), policy: { claims: ['cache-*'] }, refusedBy: ['claims'] },
+  { what: 'a volume by its labels, for a claim that may be', spec: volume(ephemeral({ selector: { matchLabels: { disk: 'nvme' } } })), policy: { claims: [`${POD}-v`] }, refusedBy: [] },
   { what: 'a ConfigMap', spec: volume({ configMap: { name: 'c' } }), policy: {}, refusedBy: [] },
   { what: 'a network volume', spec: volume({ nfs: { server: 's', path: '/' } }), policy: {}, refusedBy: ['volumes'] },
   { what: 'a network volume that may be', spec: volume({ nfs: { server: 's', path: '/' } }), policy: { volumes: ['nfs'] }, refusedBy: [] },

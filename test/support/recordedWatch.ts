@@ -1,5 +1,6 @@
 import type { Compute } from '../../activities/ports.ts';
 import type { PodRef, PodView } from '../../core/domain/pod.ts';
+import { HANGS_MS } from './until.ts';
 
 export interface RecordedEvent {
   readonly pod: PodView;
@@ -33,7 +34,7 @@ export async function recordWatch(compute: Compute): Promise<RecordedWatch> {
     events,
     relists,
     of: (pod) => events.filter((event) => event.pod.uid === pod.uid),
-    until: (what, fits, timeoutMs = 20_000) =>
+    until: (what, fits, timeoutMs = HANGS_MS) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(look);

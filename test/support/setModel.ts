@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
 import { decideSet, needsBusyNews } from '../../workflows/runnerSet/plan.ts';
+import type { CiJob } from '../../core/domain/ciServer.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';
@@ -59,6 +60,8 @@ export class SetModel {
   readonly #below = randomOf(1);
   /** Continue as new at every step. */
   renews = false;
+  /** What a look at the CI server's jobs finds; `undefined`: it has no answer. Absent: there are none in this world. */
+  look?: () => { jobs: CiJob[]; complete: boolean } | undefined;
   /** Words of each kind that were said. */
   readonly said: Record<Word, number> = { start: 0, drain: 0, online: 0, busy: 0, ended: 0 };
   readonly #loses: (word: Word, index: number) => boolean;
@@ -83,7 +86,9 @@ export class SetModel {
       if (decision.list) this.#list();
       else if (decision.checkQueue) {
         this.state.queueCheckBegins(this.now);
-        this.state.queueNotChecked('not in this world');
+        const seen = this.look?.();
+        if (seen === undefined) this.state.queueNotChecked('not in this world');
+        else this.state.queueChecked({ ...seen, checkedAt: this.now, absent: [], gone: [] }, this.now);
       } else if (decision.start > 0) this.#start(decision.start);
       else if (decision.drain.length > 0) this.#drain(decision.drain);
       else return;
@@ -172,7 +177,7 @@ export class SetModel {
 
   #list(): void {
     const listed = [...this.runners.values()].map(({ workflowId, name: runnerName, phase, startedAt, generation, ephemeral }) => ({ workflowId, runnerName, phase, startedAt, generation, ephemeral }));
-    this.state.listed(listed, this.state.missing(listed, this.now), this.now);
+    this.state.listed(listed, this.state.doubtful(listed, this.now).filter((id) => !this.runners.has(id)), this.now);
   }
 
   #start(count: number): void {

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
-import { drainSetUpdate, holdUpdate, RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type JobEvent, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import { RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type JobEvent, type RunnerSetInput, type RunnerSetStatus, type SetAnswer, type SetCommand } from '../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
 import { SHORT_INTERVALS, type HoldfastWorld } from './holdfastWorld.ts';
+import { tellSet } from './setCommands.ts';
 import { until } from './until.ts';
 
 /** Waits of a set short enough for a test. */
@@ -14,13 +15,6 @@ interface Stage {
   readonly world: HoldfastWorld;
   readonly compute: FakeCompute;
   readonly ci: FakeCiServer;
-}
-
-/** Holds a runner, or releases it; the set refuses that when the runner is gone by now. Every other failure is the caller's. */
-export async function holdIfThere(set: WorkflowHandle, body: { runner: string; release?: true }): Promise<void> {
-  await set.executeUpdate(holdUpdate.name, { args: [body] }).catch((error: unknown) => {
-    if (!(error instanceof WorkflowUpdateFailedError)) throw error;
-  });
 }
 
 /** A set under test. Its pods come up by {@link SetRun.tend}, and its jobs run when the test says. */
@@ -106,6 +100,18 @@ export class SetRun {
     return { action, jobId, runAttempt: 1, repository: 'acme/app', labels: ['linux'], at: Date.now(), ...(runnerName === undefined ? {} : { runnerName }) };
   }
 
+  /** Has the set carry out a command. @throws WorkflowFailedError when it does not */
+  async command(command: SetCommand, request?: string): Promise<SetAnswer> {
+    return await tellSet(this.#stage.world.client, this.name, command, request);
+  }
+
+  /** Holds a runner, or releases it; the set refuses that when the runner is gone by now. Every other failure is the caller's. */
+  async holdIfThere(runner: string, release = false): Promise<void> {
+    await this.command({ command: 'hold', runner, release }).catch((error: unknown) => {
+      if (!(error instanceof WorkflowFailedError)) throw error;
+    });
+  }
+
   async tell(...events: JobEvent[]): Promise<void> {
     await this.handle.signal(demandSignal, { events });
   }
@@ -135,7 +141,7 @@ export class SetRun {
 
   /** Ends the set, and waits until it has. */
   async end(): Promise<RunnerSetStatus> {
-    await this.handle.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
+    await this.command({ command: 'drain', reason: 'the test is over' });
     const timer = setInterval(() => this.bringUp(), 20);
     try {
       return (await this.handle.result()) as RunnerSetStatus;

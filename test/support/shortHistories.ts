@@ -3,7 +3,7 @@ import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 
 /**
- * A Temporal server of its own that suggests to continue as new after a few events.
+ * A Temporal server of its own that suggests to continue as new after a few events, and allows 10 lists a second, as Temporal's do by default; a dev server allows more.
  * @throws ComponentUnavailableError where there is no such server on this machine
  */
 export async function temporalWithShortHistories(suggestContinueAsNewAt: number): Promise<TestWorkflowEnvironment> {
@@ -11,7 +11,7 @@ export async function temporalWithShortHistories(suggestContinueAsNewAt: number)
     server: {
       executable: { type: 'existing-path', path: await resolveBinary('temporal') },
       searchAttributes: Object.values(SEARCH_ATTRIBUTES),
-      extraArgs: ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${suggestContinueAsNewAt}`],
+      extraArgs: [`limit.historyCount.suggestContinueAsNew=${suggestContinueAsNewAt}`, 'frontend.namespaceRPS.visibility=10'].flatMap((value) => ['--dynamic-config-value', value]),
     },
   });
 }

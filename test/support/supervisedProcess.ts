@@ -98,7 +98,10 @@ export class SupervisedProcess {
 
   /** Sends a signal to where the kubelet would send it: to the init, if there is one. */
   signal(signal: NodeJS.Signals): void {
-    process.kill(this.initPid, signal);
+    const { initPid } = this;
+    // 0 would be whoever runs the tests.
+    if (initPid === 0) throw new Error(`nobody is there to get ${signal}: ${this.#stderr}`);
+    process.kill(initPid, signal);
   }
 
   /** The init's process id, else the supervisor's, as this test sees it. */
@@ -114,6 +117,8 @@ export class SupervisedProcess {
   /** How it ended. */
   async ended(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, 'exit');
+    // What it wrote last is read a turn later, or two. Its end of the pipes may be others', too, and stay open.
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
     if (!this.#reads) this.process.stdout?.destroy(); // else it would keep the test's own process
     return { code: this.process.exitCode, signal: this.process.signalCode };
   }

@@ -12,7 +12,7 @@ export const AT_ONCE: SweepInput = { minAge: '0s', listAge: '0s' };
 /** `holdfast sweep --standalone` in this process, {@link AT_ONCE}. */
 export async function sweepAtOnce(env: Record<string, string>, json = false): Promise<CliRun> {
   const terminal = recordingTerminal(env);
-  const output = new Output(terminal, json);
+  const output = new Output(terminal, json ? 'json' : 'text');
   const parsed = parseSweepInput(AT_ONCE);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   const session = await Session.open({}, env);

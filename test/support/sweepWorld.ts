@@ -139,7 +139,7 @@ export class SweepWorld {
 
   /** Registers a runner as a provisioning does. */
   async register(name: string, labels: readonly string[] = ['self-hosted', placeLabel(this.place)]): Promise<Registration> {
-    const registration = await this.ciServer.register({ scope: this.scope, name, labels, groupId: 1, ephemeral: true, mode: 'jit' });
+    const registration = await this.ciServer.register({ scope: this.scope, name, labels, group: 1, ephemeral: true, mode: 'jit' });
     return { ...registration, at: { scope: this.scope, credential: 'default' } };
   }
 

@@ -1,11 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** By then what is waited for does not come, on whatever machine, in whatever hour; ms. */
+export const HANGS_MS = 60_000;
+
 /**
  * Awaits a condition of the world that has no event of its own.
  * @param explain - what is seen when it does not come true
  * @throws Error after `timeoutMs`
  */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, explain: () => string = () => '', timeoutMs = 30_000): Promise<void> {
+export async function until(what: string, holds: () => Promise<boolean> | boolean, explain: () => string = () => '', timeoutMs = HANGS_MS): Promise<void> {
   const startedAt = Date.now();
   let lastError: unknown;
   for (;;) {
@@ -21,7 +24,7 @@ export async function until(what: string, holds: () => Promise<boolean> | boolea
 }
 
 /** Looks until the state is as wanted. @throws Error after `timeoutMs`, with what was seen last */
-export async function untilSeen<T>(what: string, look: () => Promise<T>, fits: (seen: T) => boolean, timeoutMs = 20_000): Promise<T> {
+export async function untilSeen<T>(what: string, look: () => Promise<T>, fits: (seen: T) => boolean, timeoutMs = HANGS_MS): Promise<T> {
   const startedAt = Date.now();
   for (;;) {
     const seen = await look();

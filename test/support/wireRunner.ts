@@ -48,8 +48,8 @@ export class WireRunner {
 async function credentialOf(url: string, env: Registration['env']): Promise<string> {
   const jit = env['ACTIONS_RUNNER_INPUT_JITCONFIG'];
   if (jit === undefined) {
-    const { RUNNER_SCOPE: scope, RUNNER_TOKEN: token, RUNNER_NAME: name, RUNNER_LABELS: labels = '', RUNNER_EPHEMERAL: ephemeral } = env;
-    const body = { scope, token, name, labels: labels.split(','), ephemeral: ephemeral === 'true', version: '2.330.0' };
+    const { RUNNER_SCOPE: scope, RUNNER_TOKEN: token, RUNNER_NAME: name, RUNNER_LABELS: labels = '', RUNNER_EPHEMERAL: ephemeral, RUNNER_GROUP: group } = env;
+    const body = { scope, token, name, labels: labels.split(','), ephemeral: ephemeral === 'true', version: '2.330.0', ...(group && { group }) };
     return (await call<RegisterAnswer>(url, '', 'POST', 'register', body)).credential;
   }
   const files = JSON.parse(Buffer.from(jit, 'base64').toString()) as Record<string, string>;

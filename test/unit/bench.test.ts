@@ -1,20 +1,26 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { describe, expect, test } from '@jest/globals';
 import type { Benchmark } from '../../tools/bench/benchmark.ts';
 import { BENCHMARKS } from '../../tools/bench/benchmarks/index.ts';
 import { mapConcurrently } from '../../tools/bench/concurrency.ts';
 import { parseMetrics, sum } from '../../tools/bench/metrics.ts';
+import { cpuOfJobs, cpuSecondsOf, cpuSecondsOfFamily } from '../../tools/bench/cpuAccount.ts';
+import { temporalRequests } from '../../tools/bench/temporalRequests.ts';
 import { parseTaskEvent } from '../../tools/bench/processes/taskTimes.ts';
 import { isMet, missed, nested, reportTable } from '../../tools/bench/report.ts';
 import { percentile, round } from '../../tools/bench/statistics.ts';
+import { until } from '../support/until.ts';
 
 describe('the figures of the benchmarks', () => {
   // Programs read them: a new key is fine, a changed one is not.
   test.each([
-    ['lifecycle', ['events', 'bytes', 'githubRequests', 'kubernetesRequests']],
-    ['scaleup', ['runners', 'perSecond', 'createdP95Ms', 'onlineP95Ms', 'floor.perSecond', 'floor.share']],
+    ['lifecycle', ['workflowTasks', 'workflowTasksInSet', 'events', 'bytes', 'temporalRequests', 'temporalRequestsInSet', 'visibilityWrites', 'githubRequests', 'kubernetesRequests']],
+    ['scaleup', ['runners', 'perSecond', 'createdP95Ms', 'onlineP95Ms', 'cpuMsPerRunner', 'floor.perSecond', 'floor.share']],
     ['finish', ['runners', 'p50Ms', 'p95Ms', 'p99Ms', 'perSecond', 'floor.p95Ms', 'floor.times']],
     ['waiting', ['runners', 'workerRssMiB', 'workerCpuPercent']],
-    ['churn', ['jobs', 'jobsPerSecond', 'goneP95Ms', 'replacementP95Ms', 'floor.jobsPerSecond', 'floor.goneP95Ms', 'floor.replacementP95Ms', 'floor.share']],
+    ['churn', ['jobs', 'jobsPerSecond', 'goneP95Ms', 'replacementP95Ms', 'cpuMsPerJob', 'floor.jobsPerSecond', 'floor.goneP95Ms', 'floor.replacementP95Ms', 'floor.share', 'goneTimes', 'replacementTimes', 'cpuTimes']],
+    ['steady', ['goneP95Ms', 'replacementP95Ms', 'onlineP95Ms', 'cpuMsPerJob', 'floor.goneP95Ms', 'floor.replacementP95Ms', 'goneTimes', 'replacementTimes']],
     [
       'fleet',
       [
@@ -161,4 +167,44 @@ test('mapConcurrently: so many at a time, results in order, the first failure th
   expect(doubled).toEqual([2, 4, 6, 8, 10]);
   expect(most).toBe(2);
   await expect(mapConcurrently([1, 2], 2, async (item) => await (item === 2 ? Promise.reject(new Error('two')) : Promise.resolve(item)))).rejects.toThrow('two');
+});
+
+test('the CPU of jobs is that of worker and Temporal, without what they take when idle', () => {
+  const spent = { wallSeconds: 20, cpuSeconds: { worker: 6, worker2: 2, temporal: 8, etcd: 4, 'kube-apiserver': 8, 'kube-scheduler': 2, kwok: 9, othersOnThisMachine: 30 } };
+  const idle = { wallSeconds: 5, cpuSeconds: { worker: 0.5, temporal: 0.5, etcd: 0.5, 'kube-apiserver': 0.5 } };
+  expect(cpuOfJobs(spent, idle, 100)).toEqual({ ms: 120, times: 1.2 });
+  const { temporal, ...others } = spent.cpuSeconds;
+  const cluster = { ...spent, cpuSeconds: { ...others, 'temporal-frontend': 2, 'temporal-history': 3, postgres: temporal - 5 } };
+  expect(cpuOfJobs(cluster, { ...idle, cpuSeconds: { ...idle.cpuSeconds, temporal: 0, postgres: 0.5 } }, 100)).toEqual({ ms: 120, times: 1.2 });
+});
+
+test('the requests to Temporal are those that a worker makes of its own accord, and polls that were answered', () => {
+  const samples = parseMetrics(
+    [
+      'temporal_request_total{operation="RespondWorkflowTaskCompleted",task_queue="a"} 3',
+      'temporal_request_total{operation="RespondWorkflowTaskCompleted",task_queue="b"} 1',
+      'temporal_request_total{operation="RecordWorkerHeartbeat"} 7',
+      'temporal_workflow_task_queue_poll_succeed_total{} 4',
+      'temporal_long_request_total{operation="PollActivityTaskQueue"} 10',
+      'temporal_long_request_total{operation="PollWorkflowTaskQueue"} 20',
+      'temporal_activity_poll_no_task_total{} 8',
+    ].join('\n'),
+  );
+  expect(temporalRequests(samples)).toEqual({ RespondWorkflowTaskCompleted: 4, 'workflow polls answered': 4, 'activity polls answered': 2 });
+});
+
+test('the CPU time of a process and its children: living ones and those that have ended', async () => {
+  const parent = spawn('sh', ['-c', '(while :; do :; done) & echo $!; wait; echo ended; read line'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  try {
+    const pid = parent.pid ?? 0;
+    const lines = createInterface({ input: parent.stdout })[Symbol.asyncIterator]();
+    const child = Number((await lines.next()).value);
+    const ofChildren = async (): Promise<number> => (await cpuSecondsOfFamily(pid)) - (await cpuSecondsOf(pid));
+    await until('the living child to be counted', async () => (await ofChildren()) > 0);
+    process.kill(child, 'SIGKILL');
+    expect((await lines.next()).value).toBe('ended');
+    expect(await ofChildren()).toBeGreaterThan(0);
+  } finally {
+    process.kill(-(parent.pid ?? 0), 'SIGKILL');
+  }
 });

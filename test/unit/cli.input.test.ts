@@ -21,7 +21,7 @@ const file = (name: string, text: string): string => {
 describe('flags to input', () => {
   const rows: [string, RunnerFlags, Record<string, unknown>, Record<string, unknown>][] = [
     ['nothing', {}, {}, {}],
-    ['everything', { org: 'acme', name: 'big', set: 'linux', labels: 'a, b', static: true, credential: 'app', group: '3', image: 'i', podNamespace: 'n', onEviction: 'replace' }, {}, { organization: 'acme', name: 'big', set: 'linux', labels: ['a', 'b'], ephemeral: false, credential: 'app', runnerGroupId: 3, image: 'i', namespace: 'n', onEviction: 'replace' }],
+    ['everything', { org: 'acme', name: 'big', set: 'linux', labels: 'a, b', static: true, credential: 'app', groupId: '3', image: 'i', podNamespace: 'n', onEviction: 'replace' }, {}, { organization: 'acme', name: 'big', set: 'linux', labels: ['a', 'b'], ephemeral: false, credential: 'app', runnerGroupId: 3, image: 'i', namespace: 'n', onEviction: 'replace' }],
     ['flags win over the file', { labels: 'x', ephemeral: true }, { labels: ['a'], ephemeral: false, credential: 'c' }, { labels: ['x'], ephemeral: true, credential: 'c' }],
     ['a scope flag replaces the scope of the file', { repo: 'acme/app' }, { organization: 'acme' }, { repository: 'acme/app' }],
     ['two scope flags stay two, for validation to refuse', { repo: 'a/b', org: 'a' }, {}, { repository: 'a/b', organization: 'a' }],
@@ -34,7 +34,7 @@ describe('flags to input', () => {
     expect(inputFromFlags(flags, fromFile)).toEqual(expected);
   });
 
-  test.each([[{ group: '1.5' }, /--group: "1\.5"/], [{ group: 'x' }, /--group/], [{ env: ['=x'] }, /--env: "=x" is not NAME=value/]])('%j is bad usage', (flags, message) => {
+  test.each([[{ groupId: '1.5' }, /--group-id: "1\.5"/], [{ groupId: 'x' }, /--group-id/], [{ env: ['=x'] }, /--env: "=x" is not NAME=value/]])('%j is bad usage', (flags, message) => {
     expect(() => inputFromFlags(flags)).toThrow(message);
   });
 });
@@ -80,7 +80,7 @@ describe('bad input is told in one line naming the field, its flag and the fix, 
     [['--org', 'a', '--job-timeout', '25'], /^error: timeouts\.jobTimeout \(--job-timeout\) is not a duration/],
     [['--org', 'a', '--labels', ','], /labels/],
     [['--org', 'a', '--name', 'x'.repeat(51)], /^error: name \(--name\) must be at most 50 characters/],
-    [['--org', 'a', '--group', 'big'], /^error: --group: "big" is not the numeric id/],
+    [['--org', 'a', '--group-id', 'big'], /^error: --group-id: "big" is not the numeric id/],
     [['--org', 'a', '--static', '--ephemeral'], /^error: option '--static' cannot be used with option '--ephemeral'/],
     [['-f', '/does/not/exist.yaml'], /^error: --file: cannot read \/does\/not\/exist\.yaml/],
   ])('runner start %j', async (args, message) => {

@@ -41,6 +41,7 @@ spec:
       dockerEnabled: false
       workDir: /work
       group: gpu
+      image: acme/runner:1
       env:
         - { name: TOKEN, valueFrom: { secretKeyRef: { name: npm, key: token } } }
 ---
@@ -56,13 +57,13 @@ describe('to standard output', () => {
     const { status, stdout, stderr } = await migrate(LEGACY);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(applied(stdout)).toEqual([
-      { name: 'linux', paused: true, minIdle: 1, max: 9, template: { organization: 'acme', labels: ['self-hosted', 'linux'], pod: { spec: { containers: [{ name: 'runner', env: [{ name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'npm', key: 'token' } } }] }] } } } },
+      { name: 'linux', paused: true, minIdle: 1, max: 9, template: { organization: 'acme', labels: ['self-hosted', 'linux'], runnerGroup: 'gpu', pod: { spec: { containers: [{ name: 'runner', env: [{ name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'npm', key: 'token' } } }] }] } } } },
     ]);
     const [plan = '', set = ''] = unwrapped(stdout).split('\n---\n');
     expect(plan.split('\n').every((line) => line.startsWith('# '))).toBe(true);
     expect(set).toMatch(/^# From .*document 2, RunnerDeployment ci\/linux; size from .*document 3, HorizontalRunnerAutoscaler ci\/linux-hra\n\nname: linux\n/);
     expect(set).toMatch(/\n# HorizontalRunnerAutoscaler linux-hra: spec\.minReplicas: .*\nminIdle: 1\n/);
-    expect(set).toMatch(/\n# spec\.template\.spec\.workDir: left out: .*\n# DECIDE: spec\.template\.spec\.group: "gpu": .*\ntemplate:\n/);
+    expect(set).toMatch(/\n# spec\.template\.spec\.workDir: left out: .*\n# DECIDE: spec\.template\.spec\.image: "acme\/runner:1" is left out: .*\ntemplate:\n/);
   });
 
   test('the plan names what is to be decided, given to the worker, left out and drained', async () => {
@@ -98,7 +99,7 @@ describe('to standard output', () => {
 test('--json: sets, notes and plan for a program', async () => {
   const { stdout } = await migrate(LEGACY, '--json');
   expect(JSON.parse(stdout)).toMatchObject({
-    sets: [{ from: expect.stringMatching(/RunnerDeployment ci\/linux$/), autoscaler: expect.stringMatching(/linux-hra$/), set: { name: 'linux' }, notes: expect.arrayContaining([{ field: 'spec.template.spec.group', decide: true, text: expect.any(String) }]) }],
+    sets: [{ from: expect.stringMatching(/RunnerDeployment ci\/linux$/), autoscaler: expect.stringMatching(/linux-hra$/), set: { name: 'linux' }, notes: expect.arrayContaining([{ field: 'spec.template.spec.image', decide: true, text: expect.any(String) }]) }],
     leftOut: [{ label: expect.stringMatching(/ConfigMap other$/) }],
     plan: expect.arrayContaining([expect.stringMatching(/^1\. /)]),
   });
@@ -155,7 +156,7 @@ describe('what is wrong', () => {
 });
 
 describe('what is written there is data', () => {
-  const hostile = (name: string, value: string): string => stringify({ apiVersion: 'actions.github.com/v1alpha1', kind: 'AutoscalingRunnerSet', metadata: { name, namespace: '$(reboot)' }, spec: { githubConfigUrl: 'https://github.com/acme', maxRunners: 1, runnerGroup: value, template: { spec: { containers: [{ name: 'runner', args: [value, 'a\tb\nc\n'] }], __proto__x: 1 } } } });
+  const hostile = (name: string, value: string): string => stringify({ apiVersion: 'actions.github.com/v1alpha1', kind: 'AutoscalingRunnerSet', metadata: { name, namespace: '$(reboot)', annotations: { 'actions.github.com/cleanup-kubernetes-mode-service-account-name': value } }, spec: { githubConfigUrl: 'https://github.com/acme', maxRunners: 1, template: { spec: { serviceAccountName: value, containers: [{ name: 'runner', args: [value, 'a\tb\nc\n'] }], __proto__x: 1 } } } });
 
   test('no line, no control character and no command comes out of a value', async () => {
     const value = 'x\nname: evil\u001b[31m\u202e---\n';

@@ -9,16 +9,17 @@ const folder = mkdtempSync(join(tmpdir(), 'hf-policy-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const ARGS = ['pod-policy', '--service-account', 'holdfast/worker'];
 
-test('prints two objects, for the worker of that service account and its settings', async () => {
+test('prints its objects, for the worker of that service account and its settings', async () => {
   const file = join(folder, 'policy.yaml');
   writeFileSync(file, 'images: ["ghcr.io/acme/*"]\nnamespaces: ["ci-*"]\n');
   const { status, stdout } = await runCli([...ARGS, '--name', 'mine'], { HOLDFAST_POD_POLICY_FILE: file, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', HOLDFAST_KUBERNETES_NAMESPACE: 'runners' });
   expect(status).toBe(0);
-  const [policy, binding] = parseAllDocuments(stdout).map((document) => document.toJS() as { kind: string; metadata: object; spec: { matchConditions: { expression: string }[]; validations: { expression: string }[] } });
+  const [policy, binding, ofClaims] = parseAllDocuments(stdout).map((document) => document.toJS() as { kind: string; metadata: object; spec: { matchConditions: { expression: string }[]; validations: { expression: string }[] } });
   expect([policy, binding]).toMatchObject([
     { kind: 'ValidatingAdmissionPolicy', metadata: { name: 'mine' } },
     { kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: 'mine' }, spec: { policyName: 'mine' } },
   ]);
+  expect(ofClaims).toMatchObject({ kind: 'ValidatingAdmissionPolicy', metadata: { name: 'mine-claims' }, spec: { matchConstraints: { resourceRules: [{ resources: ['persistentvolumeclaims'] }] } } });
   expect(policy?.spec.matchConditions[0]?.expression).toContain('"system:serviceaccount:holdfast:worker"');
   const rules = policy?.spec.validations.map(({ expression }) => expression).join('\n');
   expect(rules).toMatch(/ghcr\\\\\.io\/acme\/\.\*\|.*sup:1/);

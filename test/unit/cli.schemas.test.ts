@@ -1,9 +1,14 @@
-/** The JSON Schemas of a runner's file and of a pod policy: what they accept is what the commands and the worker do. */
+/** The JSON Schemas of what people write: what they accept is what the commands and the worker do, and editors find them. */
+import { globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
+import { parseAllDocuments } from 'yaml';
+import { schemaFiles } from '../../tools/schemas/schemaFiles.ts';
 import { runCli } from '../support/cli.ts';
+import { PROJECT } from '../support/markdown.ts';
 
 async function accepts(command: readonly string[], document: unknown): Promise<boolean> {
   const { stdout, status } = await runCli([...command, 'schema']);
@@ -38,4 +43,15 @@ test('a pod policy for the API server still needs the account, by name', async (
   const { status, stderr } = await runCli(['pod-policy']);
   expect(status).toBe(2);
   expect(stderr).toContain('--service-account');
+});
+
+test.each(schemaFiles().map(({ path, text }) => [basename(path), path, text]))('schemas/%s is what the command prints: else run "npm run schemas"', (_name, path, text) => {
+  expect(readFileSync(path, 'utf8')).toBe(text);
+});
+
+test.each(globSync('examples/*/*.yaml', { cwd: PROJECT }).toSorted())('%s names its schema for editors, and keeps to it', (file) => {
+  const text = readFileSync(join(PROJECT, file), 'utf8');
+  const [, schema = 'none'] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(text) ?? [];
+  const validate = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync(join(PROJECT, dirname(file), schema), 'utf8')) as object);
+  for (const document of parseAllDocuments(text, { merge: true })) expect([validate(document.toJS()), validate.errors]).toEqual([true, null]);
 });

@@ -202,6 +202,7 @@ stuck  3       1-20    1         0     2     0        1       2        acme   2d
     [undefined, undefined],
     [{ covers: 'x' }, undefined],
     [{ covers: { labels: ['a'], scope: 'acme', scopeKind: 'organization' } }, { labels: ['a'], scope: 'acme', scopeKind: 'organization' }],
+    [{ covers: { labels: ['a'], scope: 'acme', scopeKind: 'organization', group: 7, full: true, ends: true } }, { labels: ['a'], scope: 'acme', scopeKind: 'organization', group: 7, full: true, ends: true }],
     [{ covers: { labels: ['a'], scope: 'acme' } }, undefined],
   ])('what the memo %j says', (memo, expected) => {
     expect(coverOf(memo)).toEqual(expected);

@@ -22,7 +22,7 @@ describe('the status to exit with, and the error', () => {
     const report = sweepReport(changes);
     for (const json of [false, true]) {
       const terminal = recordingTerminal();
-      expect(showSweep(new Output(terminal, json), report)).toBe(status);
+      expect(showSweep(new Output(terminal, json ? 'json' : 'text'), report)).toBe(status);
       if (json) expect(JSON.parse(terminal.written.stdout)).toEqual(report);
       else if (error === '') expect(terminal.written.stderr).toBe('');
       else expect(terminal.written.stderr).toMatch(error);

@@ -1,9 +1,9 @@
 import { defaultDataConverter } from '@temporalio/common';
 import { describe, expect, test } from '@jest/globals';
 import { outcomeOf, runnerTable } from '../../worker/cli/runner/listRunners.ts';
-import { Output } from '../../worker/cli/terminal/output.ts';
+import { Output, OUTPUT_FORMS } from '../../worker/cli/terminal/output.ts';
 import { pendingActivities } from '../../worker/cli/temporal/pendingActivities.ts';
-import { workflowSummary } from '../../worker/cli/temporal/summary.ts';
+import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 import { PhaseLine, seenText } from '../../worker/cli/runner/phaseLine.ts';
 import { cleanDeep, formatAge } from '../../worker/cli/terminal/text.ts';
 import { CliError } from '../../worker/cli/terminal/exit.ts';
@@ -25,9 +25,9 @@ describe('text from outside', () => {
   });
 
   test('nothing that a runner says reaches the terminal as a control character, in any form of output', () => {
-    for (const json of [false, true]) {
+    for (const form of OUTPUT_FORMS) {
       const terminal = recordingTerminal();
-      const output = new Output(terminal, json);
+      const output = new Output(terminal, form);
       const nasty = 'x\u001B]0;owned\u0007\u001B[2J';
       output.result({ id: nasty }, [nasty]);
       output.note('phase', nasty, { reason: nasty });
@@ -94,14 +94,14 @@ describe('the phase line', () => {
 
   test('without a terminal: one line for each change', () => {
     const terminal = recordingTerminal();
-    const line = new PhaseLine(new Output(terminal, false), 'runner-a', 0);
+    const line = new PhaseLine(new Output(terminal, 'text'), 'runner-a', 0);
     for (const phase of ['Idle', 'Idle', 'Busy', 'Busy']) line.show({ phase }, 0);
     expect(terminal.written.stdout).toBe('1970-01-01T00:00:00.000Z  runner-a  Idle\n1970-01-01T00:00:00.000Z  runner-a  Busy\n');
   });
 
   test('on a terminal: one line, rewritten, no wider than the terminal; messages stay', () => {
     const terminal = recordingTerminal({}, true);
-    const line = new PhaseLine(new Output(terminal, false), 'runner-a', 0);
+    const line = new PhaseLine(new Output(terminal, 'text'), 'runner-a', 0);
     line.show({ phase: 'Busy', status: { ...status, waitsFor: 'x'.repeat(200) } }, 61_000);
     line.message('drain', 'draining', 61_000);
     line.end();
@@ -114,14 +114,14 @@ describe('the phase line', () => {
 
   test('on a terminal without a size: as if it had 80 columns', () => {
     const terminal = recordingTerminal({}, true);
-    const line = new PhaseLine(new Output({ ...terminal, stdout: { ...terminal.stdout, columns: 0 } }, false), 'runner-a', 0);
+    const line = new PhaseLine(new Output({ ...terminal, stdout: { ...terminal.stdout, columns: 0 } }, 'text'), 'runner-a', 0);
     line.show({ phase: 'Busy' }, 0);
     expect(terminal.written.stdout).toContain('runner-a  0s  Busy');
   });
 
   test('with --json: objects on stderr, stdout left to the result', () => {
     const terminal = recordingTerminal({}, true);
-    const line = new PhaseLine(new Output(terminal, true), 'runner-a', 0);
+    const line = new PhaseLine(new Output(terminal, 'json'), 'runner-a', 0);
     line.show({ phase: 'Busy', status }, 0);
     expect(terminal.written.stdout).toBe('');
     expect(JSON.parse(terminal.written.stderr)).toMatchObject({ event: 'phase', id: 'runner-a', phase: 'Busy', status: { runnerName: 'big-1' } });

@@ -240,6 +240,7 @@ describe('the images', () => {
 
   test.each([
     ['static, in a group', { RUNNER_EPHEMERAL: 'false', RUNNER_GROUP: 'big ones' }, ' --runnergroup big ones'],
+    ['static, of a fixed version', { RUNNER_EPHEMERAL: 'false', RUNNER_DISABLE_UPDATE: 'true' }, ' --disableupdate'],
     ['ephemeral', { RUNNER_EPHEMERAL: 'true' }, ' --ephemeral'],
   ])('a container of its own registers, and the runner runs with what that has left and no token: %s', (_what, more, options) => {
     withSharedFolder((handed) => {

@@ -8,11 +8,13 @@ import { CHILD_ENV_PREFIX } from '../../supervisor/settings.ts';
 import { scheduleFault } from '../../activities/sets/schedules.ts';
 import { admitSets } from '../../worker/cli/set/setAdmission.ts';
 import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
+import { inputOf, type RunnerSetResource } from '../../worker/resources/runnerSetResource.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import * as contract from '../../core/contract/index.ts';
 import { jobSchema, MAX_STEPS, parseJobInput } from '../../core/input/job.ts';
 import { jobDefinitionSchema, parseJobDefinition } from '../../core/input/jobDefinition.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
+import { parseSetCommandInput } from '../../core/input/setCommand.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
 import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
 import { MAX_RUNNERS, parseRunnerSetInput } from '../../core/input/runnerSet.ts';
@@ -60,6 +62,8 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_TEMPORAL_UI: 'worker/cli/temporal/session.ts',
       HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registerContainer.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
+      HOLDFAST_TEST_BUSY_RUNNERS: 'test/e2e/chart.test.ts',
+      HOLDFAST_TEST_TEMPORAL: 'test/support/lab.ts',
       HOLDFAST_TEST_WORKERS: 'test/support/clusterWorld.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
       HOLDFAST_BENCH_DIR: 'tools/bench/main.ts',
@@ -81,15 +85,15 @@ describe.each(each)('%s', (path, page) => {
   });
 
   test('its temporal commands say what the contract says', () => {
-    const ofRunner = { signal: ['cancel', 'ciEvent', 'podState'], update: ['drain', 'extendDeadline'], query: ['status'] };
-    const ofSet = { signal: ['demand'], update: ['scale', 'apply', 'setTemplate', 'pause', 'resume', 'hold', 'drain'], query: ['status', 'declaration'] };
+    const ofRunner = { signal: ['cancel', 'ciEvent', 'podState', 'doubt'], update: ['drain', 'extendDeadline'], query: ['status'] };
+    const ofSet = { signal: ['demand'], update: [], query: ['status', 'declaration'] };
     const ofGroup = { signal: ['version'], update: [], query: ['status'] };
     const ofDefinition = { signal: ['apply', 'pause', 'resume', 'delete', 'change', 'turnEnded'], update: [], query: ['status', 'declaration'] };
     for (const line of page.code) {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
-      if (verb === 'start' && line.includes(' --')) {
+      if ((verb === 'start' || verb === 'execute') && line.includes(' --')) {
         const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
-        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SWEEP_WORKFLOW]: parseSweepInput, [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }) };
+        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SET_COMMAND_WORKFLOW]: parseSetCommandInput, [contract.SWEEP_WORKFLOW]: parseSweepInput, [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }) };
         expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({ ok: true });
       }
       const [, declared] = /--signal-name apply .*--signal-input '([^']*)'/.exec(line) ?? [];
@@ -183,7 +187,9 @@ describe('docs/fleets.md', () => {
   const yaml = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text);
 
   test.each(yaml.map((text, index) => [index + 1, text] as const))('the sets of its YAML block %i can be applied', (_number, text) => {
-    expect(admitSets(readSetDocuments(text, 'f'), 'f')).not.toEqual([]);
+    const [first] = parseAllDocuments(text).map((document) => document.toJS() as RunnerSetResource & { kind?: string });
+    const sets = first?.kind === 'RunnerSet' ? JSON.stringify(inputOf(first)) : text;
+    expect(admitSets(readSetDocuments(sets, 'f'), 'f')).not.toEqual([]);
   });
 
   test('gives every field, and the defaults of the code', () => {

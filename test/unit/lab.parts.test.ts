@@ -7,11 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { librariesOf } from '../../deploy/images/sharedLibraries.ts';
 import { mountsBelow } from '../../tools/lab/cleanUp.ts';
-import { componentsOf } from '../../tools/lab/components/index.ts';
+import { COMPONENTS, componentsOf } from '../../tools/lab/components/index.ts';
 import { checksumOf, fillPlatform } from '../../tools/lab/download.ts';
 import { withLock } from '../../tools/lab/lock.ts';
+import { TEMPORAL_SERVERS } from '../../tools/lab/lab.ts';
 import { canListen, freePort } from '../../tools/lab/ports.ts';
+import { CNI_PACKAGE, installCommand, missingPrograms, NODE_PROGRAMS } from '../../tools/lab/nodeRequirements.ts';
 import { isAlive, processStartTime, startDetached, stopProcess } from '../../tools/lab/process.ts';
+import { newRecord, readRecord, writeRecord } from '../../tools/lab/store.ts';
 import { BINARIES } from '../../tools/lab/versions.ts';
 import { isRequired } from '../support/lab.ts';
 import { until } from '../support/until.ts';
@@ -55,22 +58,43 @@ describe('libraries of a program', () => {
   test('a missing one is an error', () => expect(() => librariesOf('\tlibx.so.1 => not found\n')).toThrow('libx.so.1'));
 });
 
+test('the record of a lab that components write beside each other: all that they have noted stays', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'hf-record-'));
+  const record = newRecord(dir);
+  for (let round = 0; round < 50; round++) {
+    await Promise.all(['a', 'b', 'c', 'd'].map(async (name) => {
+      record.ports[`${name}${round}`] = round;
+      await writeRecord(dir, record);
+    }));
+    expect(await readRecord(dir)).toEqual(record);
+  }
+  await rm(dir, { recursive: true });
+});
+
 test('mounts of a lab: the innermost first, blanks decoded, neighbours left alone', () => {
   const line = (point: string): string => `36 35 98:0 / ${point} rw,noatime - ext3 /dev/root rw`;
   const mountinfo = [line('/'), line('/lab'), line('/lab/a'), line('/lab/a/b\\040c'), line('/laboratory'), ''].join('\n');
   expect(mountsBelow(mountinfo, ['/lab'])).toEqual(['/lab/a/b c', '/lab/a', '/lab']);
 });
 
-test('a component comes after those it needs', () => {
-  for (const nodes of ['none', 'kubelet', 'kwok'] as const) {
-    const names = componentsOf({ temporal: true, kubernetes: true, nodes }).map(({ name }) => name);
-    for (const component of componentsOf({ temporal: true, kubernetes: true, nodes })) {
+describe.each(TEMPORAL_SERVERS)('with Temporal as %s', (temporal) => {
+  test.each(['none', 'kubelet', 'kwok'] as const)('a component comes after those it needs (nodes: %s)', (nodes) => {
+    const components = componentsOf({ temporal, kubernetes: true, nodes });
+    const names = components.map(({ name }) => name);
+    for (const component of components) {
       for (const needed of component.after) {
         expect(names).toContain(needed);
         expect(names.indexOf(needed)).toBeLessThan(names.indexOf(component.name));
       }
     }
-  }
+  });
+});
+
+test('processes of one program are told apart by an argument', () => {
+  const ofOneProgram = Object.groupBy(Object.values(COMPONENTS), ({ binaries }) => binaries[0]);
+  const shared = Object.values(ofOneProgram).filter((components) => components.length > 1);
+  expect(shared.map((components) => components.map(({ name }) => name))).toEqual([['temporal-matching', 'temporal-frontend', 'temporal-history', 'temporal-worker']]);
+  for (const components of shared) expect(new Set(components.map(({ mark }) => mark ?? '')).size).toBe(components.length);
 });
 
 test.each([
@@ -164,5 +188,23 @@ describe('on this machine', () => {
     expect(await canListen(taken)).toBe(false);
     expect(port).toBeLessThan(taken);
     await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+describe('what a node needs', () => {
+  test('all that is missing at once, and one command', async () => {
+    const missing = await missingPrograms(async (program) => !['ip', 'openssl', 'ctr', 'containerd', 'tini'].includes(program), { HOLDFAST_TINI_BIN: '/opt/tini' });
+    expect(missing.filter(({ package: from }) => from !== CNI_PACKAGE).map(({ program }) => program)).toEqual(['containerd', 'ctr', 'ip', 'openssl']);
+    expect(installCommand(missing.filter(({ package: from }) => from !== CNI_PACKAGE))).toBe('apt-get install containerd iproute2 openssl, or set HOLDFAST_CONTAINERD_BIN, HOLDFAST_CTR_BIN');
+  });
+
+  test('CI and docs/testing.md install all of it', async () => {
+    const packages = new Set([...NODE_PROGRAMS.map((each) => each.package), CNI_PACKAGE]);
+    packages.delete('mount'); // essential
+    for (const path of ['.ci/run', 'docs/testing.md']) {
+      const text = await readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+      const [, list = ''] = /^packages=\((.*)\)$/m.exec(text) ?? /`apt-get install ([^`]*)`/.exec(text) ?? [];
+      expect([path, [...packages].filter((each) => !list.split(' ').includes(each))]).toEqual([path, []]);
+    }
   });
 });

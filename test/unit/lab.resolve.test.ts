@@ -66,6 +66,15 @@ describe('the order in which a component is looked for', () => {
     expect(await resolve(SPEC, context())).toBe(inPath);
   });
 
+  test("PATH, then the distributions' folders, before cache", async () => {
+    const packaged = await binary('packaged/thing');
+    await binary(cached);
+    const spec = { ...SPEC, folders: [join(folder, 'missing'), dirname(packaged)] };
+    expect(await resolve(spec, context())).toBe(packaged);
+    const inPath = await binary('path/thing');
+    expect(await resolve(spec, context())).toBe(inPath);
+  });
+
   test('cache when the version in PATH will not do', async () => {
     await binary('path/thing', '0.9');
     const inCache = await binary(cached);

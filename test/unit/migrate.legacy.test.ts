@@ -9,7 +9,7 @@ const runnerSet = (spec: Fields): Fields => legacy('RunnerSet', { organization: 
 const RUNNER_CONFIG: readonly RowCase[] = [
   ['labels', ['gpu', 'self-hosted'], { template: { labels: ['self-hosted', 'gpu'] } }],
   ['group', 'Default', SAME],
-  ['group', 'gpu', { paused: true }, /DECIDE "gpu"/],
+  ['group', 'gpu', { template: { runnerGroup: 'gpu' } }],
   ['ephemeral', false, { template: { ephemeral: false } }],
   ['ephemeral', true, SAME],
   ['image', 'summerwind/actions-runner-dind:latest', SAME, /register themselves with a token/],
@@ -148,11 +148,17 @@ describe('the claims of a RunnerSet', () => {
     expect(notesOf(migrated, 'volumeClaimTemplates')).toEqual([expect.stringMatching(/starts empty/)]);
   });
 
+  test('begin with what they began with, on the volumes that they chose', () => {
+    const more = { dataSource: { kind: 'PersistentVolumeClaim', name: 'seed' }, selector: { matchLabels: { disk: 'nvme' } } };
+    const { input } = set([{ ...claim('cache', more), metadata: { name: 'cache', annotations: { a: 'b' } } }], [{ name: 'cache', mountPath: '/cache' }]);
+    expect(input.template.volumeClaims).toMatchObject([{ name: 'cache', ...more, annotations: { a: 'b' } }]);
+  });
+
   test('what a claim of Holdfast cannot be is told', () => {
-    const migrated = set([claim('unused'), claim('parts', { dataSource: {} })], [{ name: 'parts', mountPath: '/a', subPath: 'a' }, { name: 'parts', mountPath: '/b', subPath: 'b' }]);
+    const migrated = set([claim('unused'), claim('parts', { volumeName: 'pv-1' })], [{ name: 'parts', mountPath: '/a', subPath: 'a' }, { name: 'parts', mountPath: '/b', subPath: 'b' }]);
     expect(migrated.input.template.volumeClaims).toMatchObject([{ name: 'parts', mountPath: '/a' }]);
     expect(notesOf(migrated, '[0]')).toEqual([expect.stringMatching(/mounts it nowhere/)]);
     expect(notesOf(migrated, '[1]')).toEqual([expect.stringMatching(/mounted whole/)]);
-    expect(notesOf(migrated, 'dataSource')).toEqual([expect.stringMatching(/left out/)]);
+    expect(notesOf(migrated, 'volumeName')).toEqual([expect.stringMatching(/left out/)]);
   });
 });

@@ -12,21 +12,18 @@ const COMMON: readonly RowCase[] = [
   ['githubConfigUrl', 'https://acme.ghe.com/acme', { template: { organization: 'acme' } }, /apiUrl: https:\/\/api\.acme\.ghe\.com/],
   ['githubConfigSecret', 'arc-token', { template: { credential: 'arc-token' } }, /needs a credential of this name/],
   ['runnerGroup', 'default', SAME],
-  ['runnerGroup', 'gpu', { paused: true }, /DECIDE "gpu": write its number/],
+  ['runnerGroup', 'gpu', { template: { runnerGroup: 'gpu' } }],
   ['runnerScaleSetName', 'arc-linux', { name: 'arc-linux', template: { labels: ['arc-linux'] } }],
   ['minRunners', 2, { minIdle: 2, max: 5 }],
   ['maxRunners', 7, { max: 7 }],
   ['maxRunners', 2_147_483_647, { max: 5_000 }, /was 2147483647/],
   ['maxRunners', undefined, { max: 100 }, /not set, which is no bound/],
-  ['proxy', { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] }, runner({ env: [{ name: 'http_proxy', value: 'http://p:1' }, { name: 'https_proxy', value: 'http://p:2' }, { name: 'no_proxy', value: 'a,b' }] }), /for the runner alone: .*\(proxy\)/],
+  ['proxy', { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] }, { template: { proxy: { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] } } }, /for the runner alone: .*\(proxy\)/],
   ['githubServerTLS', { certificateFrom: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } } }, SAME, /caFile/],
   [
     'githubServerTLS',
     { certificateFrom: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } }, runnerMountPath: '/usr/local/share/ca-certificates/' },
-    pod({
-      containers: [{ env: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/usr/local/share/ca-certificates/ca.crt' }, { name: 'RUNNER_UPDATE_CA_CERTS', value: '1' }], volumeMounts: [{ mountPath: '/usr/local/share/ca-certificates/ca.crt', subPath: 'ca.crt' }] }],
-      volumes: [{ configMap: { name: 'ca', items: [{ key: 'ca.crt', path: 'ca.crt' }] } }],
-    }),
+    { template: { ca: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } } } },
     /for the runner alone/,
   ],
   ['listenerTemplate', { spec: {} }, SAME, /no listener/],
@@ -171,10 +168,11 @@ test.each<[string[], object]>([
   expect(convert(scaleSet({ template: { spec } })).policy.toSorted()).toEqual(policy.toSorted());
 });
 
-test('user and password of a proxy are not copied', () => {
+test('user and password of a proxy stay in their Secret', () => {
   const set = convert(scaleSet({ proxy: { https: { url: 'http://p:2', credentialSecretRef: 'auth' } } }));
-  expect(set.input.paused).toBe(true);
-  expect(notesOf(set, 'credentialSecretRef')).toEqual([expect.stringMatching(/DECIDE .*"auth".*valueFrom\.secretKeyRef/)]);
+  expect(set.input.template.proxy).toEqual({ https: { url: 'http://p:2', credentialSecretRef: 'auth' } });
+  expect(set.policy).toContain('secrets');
+  expect(notesOf(set, 'credentialSecretRef')).toEqual([expect.stringMatching(/"auth".*%40/)]);
 });
 
 test("a runner's container that says nothing of its own leaves nothing", () => {

@@ -52,13 +52,13 @@ describe('the package', () => {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'));
     try {
       const { include } = json('tsconfig.build.json') as { include: string[] };
-      const built = [...include.map((each) => `dist/${each}/a.js`), ...['supervisor.mjs', 'tini', 'node', 'ld.so', 'lib/libc.so.6', 'main.js'].map((name) => `dist/supervisor/${name}`), 'dist/sbom.cdx.json'];
+      const built = [...include.flatMap((each) => [`dist/${each}/a.js`, `dist/${each}/a.js.map`]), ...['supervisor.mjs', 'tini', 'node', 'ld.so', 'lib/libc.so.6', 'main.js'].map((name) => `dist/supervisor/${name}`), 'dist/sbom.cdx.json'];
       const others = ['dist/demo/main.js', 'dist/tools/lab/lab.js', 'dist/tools/simulator/main.js', 'dist/test/a.js', 'demo/main.ts', 'tools/lab/lab.ts', 'test/a.test.ts', '.ci/run', 'core/a.ts'];
       for (const path of [...built, ...others]) {
         mkdirSync(dirname(join(folder, path)), { recursive: true });
         writeFileSync(join(folder, path), '');
       }
-      for (const real of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'deploy', 'docs']) cpSync(join(PROJECT, real), join(folder, real), { recursive: true });
+      for (const real of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'deploy', 'docs', 'schemas']) cpSync(join(PROJECT, real), join(folder, real), { recursive: true });
       const [answer] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as { files: { path: string }[] }[];
       return answer?.files.map(({ path }) => path) ?? [];
     } finally {
@@ -71,14 +71,15 @@ describe('the package', () => {
     const code = files.filter((path) => path.startsWith('dist/')).toSorted();
     expect(code).toEqual(['dist/activities/a.js', 'dist/core/a.js', 'dist/sbom.cdx.json', 'dist/supervisor/supervisor.mjs', 'dist/worker/a.js', 'dist/workflows/a.js']);
     const others = files.filter((path) => !path.startsWith('dist/'));
-    expect(others.filter((path) => !/^(CHANGELOG\.md|LICENSE|README\.md|package\.json|docs\/.+|deploy\/.+\.(yaml|sh|Dockerfile)|deploy\/(chart\/files\/)?grafana\/[^/]+\.json|deploy\/chart\/(\.helmignore|values\.schema\.json|templates\/[^/]+\.(tpl|txt)))$/.test(path))).toEqual([]);
-    expect(others).toEqual(expect.arrayContaining(['LICENSE', 'deploy/rbac.yaml', 'deploy/chart/Chart.yaml', 'docs/licenses.md']));
+    expect(others.filter((path) => !/^(CHANGELOG\.md|LICENSE|README\.md|package\.json|docs\/.+|deploy\/.+\.(yaml|sh|Dockerfile)|deploy\/(chart\/files\/)?grafana\/[^/]+\.json|schemas\/[a-z-]+\.schema\.json|deploy\/chart\/(\.helmignore|values\.schema\.json|templates\/[^/]+\.(tpl|txt)))$/.test(path))).toEqual([]);
+    expect(others).toEqual(expect.arrayContaining(['LICENSE', 'deploy/rbac.yaml', 'deploy/chart/Chart.yaml', 'docs/licenses.md', 'schemas/sets.schema.json']));
   });
 
   test('whatever it exports or runs is in it', () => {
     const { bin, exports } = json('package.json') as { bin: Record<string, string>; exports: Record<string, string> };
     const { include } = json('tsconfig.build.json') as { include: string[] };
-    for (const path of [...Object.values(bin), ...Object.values(exports)]) {
+    expect(exports['./schemas/*']).toBe('./schemas/*');
+    for (const path of [...Object.values(bin), ...Object.values(exports).filter((target) => !target.includes('*'))]) {
       expect(include).toContain(path.split('/')[2]);
       expect(existsSync(join(PROJECT, path.replace('./dist/', '').replace(/\.js$/, '.ts')))).toBe(true);
     }

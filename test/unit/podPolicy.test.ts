@@ -29,6 +29,21 @@ describe('what a pod may be', () => {
   });
 });
 
+test('a claim that is made may be a copy, or bound to a volume by its labels, only as far as claims may be taken by name', () => {
+  const identity = { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 };
+  const claim = { name: 'work', mountPath: '/work', storage: '1Gi', dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'cache-monday' } };
+  const named = { name: 'cache', mountPath: '/cache', storage: '1Gi', claim: 'cache-1', selector: { matchLabels: { disk: 'nvme' } } };
+  const judge = (policy: object, untrusted?: true): string[] => {
+    const request = { identity, terminationGracePeriodSeconds: 1, labels: {}, volumeClaims: [claim, named], ...(untrusted && { untrusted }) };
+    return policyFaults(judgedPod({ metadata: { name: POD }, spec: podOf({ volumes: [] }) }, request, 'ci'), podPolicySchema.parse(policy), own).filter((fault) => fault.startsWith('volumeClaims'));
+  };
+  const [copy, chosen] = ['volumeClaims[0].dataSource: the VolumeSnapshot "cache-monday" is not', 'volumeClaims[1].selector: volumes by their labels, for the claim "cache-1" is not'];
+  expect(judge({})).toEqual([expect.stringContaining(copy), expect.stringContaining(chosen)]);
+  expect(judge({ claims: ['cache-1'] })).toEqual([expect.stringContaining(copy)]);
+  expect(judge({ claims: ['cache-*'] })).toEqual([]);
+  expect(judge({ claims: ['cache-*'] }, true)).toEqual([expect.stringContaining(`${copy} allowed in the run of an outsider's change`), expect.stringContaining(chosen)]);
+});
+
 test('a template that is no PodSpec is not allowed, and fields that are null are absent', () => {
   const request = { identity: { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 }, terminationGracePeriodSeconds: 1, labels: {} };
   const judge = (spec: object): string[] => policyFaults(judgedPod({ metadata: { name: POD }, spec: { ...spec } as V1PodSpec }, request, 'ci'), RESTRICTED, own);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
+import { viewOfPod } from '../../activities/compute/kubernetes/viewOfPod.ts';
 import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerContainer.ts';
 import { annotatedRegistration, registrationAnnotations, registrationOf, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
@@ -31,6 +32,11 @@ describe('podSpec', () => {
         containers: [{ name: 'runner', image: 'img', securityContext: UNPRIVILEGED, env: [secretVariable('ACTIONS_RUNNER_INPUT_JITCONFIG')] }],
       },
     });
+  });
+
+  test('notes that its set waits for the word that it is busy, which its view tells again', () => {
+    expect(viewOfPod(build({ tellsBusy: true }), '').tellsBusy).toBe(true);
+    expect(viewOfPod(build(), '').tellsBusy).toBeUndefined();
   });
 
   test('notes what the sweep has to know when nobody else is left', () => {

@@ -49,7 +49,7 @@ test('an address without a scope is refused', () => {
 
 describe('configured before it runs', () => {
   const folder = (): string => mkdtempSync(join(tmpdir(), 'runner-'));
-  const told = ['--unattended', '--url', 'http://host:1/acme', '--name', 'r', '--labels', 'a,b', '--runnergroup', 'g', '--ephemeral'];
+  const told = ['--unattended', '--url', 'http://host:1/acme', '--name', 'r', '--labels', 'a,b', '--runnergroup', 'g', '--ephemeral', '--disableupdate'];
 
   test('what config.sh is told by arguments and the environment', () => {
     expect(readConfiguration({ ACTIONS_RUNNER_INPUT_TOKEN: 'T' }, told, folder())).toMatchObject({ mode: 'token', token: 'T', scope: 'orgs/acme', serverUrl: 'http://host:1', name: 'r', labels: ['a', 'b'], group: 'g', ephemeral: true, replace: false });

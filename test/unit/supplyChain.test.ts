@@ -39,6 +39,25 @@ describe('package-lock.json', () => {
   });
 });
 
+describe('website/package-lock.json, of which nothing is published but pages', () => {
+  const packages = lockedPackages('website/package-lock.json');
+  const { devDependencies, overrides } = JSON.parse(read('website/package.json')) as { devDependencies: Record<string, string>; overrides: Record<string, string> };
+
+  test('has each direct dependency as it is asked for, exactly', () => {
+    for (const [name, version] of Object.entries({ ...devDependencies, ...overrides })) expect(packages.filter((each) => each.path === `node_modules/${name}`).map((each) => each.version)).toEqual([version]);
+  });
+
+  test('has the hash of every archive, but of binaries for platforms that CI does not run on', () => {
+    const without = packages.filter(({ integrity }) => integrity === undefined);
+    expect(without.filter(({ name, optional, os }) => !(name.startsWith('@rollup/rollup-') && optional === true && os !== undefined && !OURS.some((platform) => name.endsWith(platform)))).map(({ path }) => path)).toEqual([]);
+    expect(packages.filter(({ resolved }) => resolved !== undefined).map(({ path }) => path)).toEqual([]);
+  });
+
+  test('is for the development alone: nothing of it runs with Holdfast', () => {
+    expect(packages.filter(({ dev, optional }) => dev !== true && optional !== true).map(({ path }) => path)).toEqual([]);
+  });
+});
+
 describe('advisories', () => {
   const snapshot: AdvisorySnapshot = { date: '2026-01-01', source: '', advisories: [{ id: 'CVE-1', package: 'a', severity: 'high', vulnerable: [{ before: '1.2.3' }, { from: '2.0.0', before: '2.10.0' }] }] };
 

@@ -117,7 +117,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(result).toMatchObject({ outcome: 'succeeded', attempt: 3, replaced: [{ cause: 'evicted' }, { cause: 'deleted_externally' }] });
     expect(compute.created.map(({ identity, volumeClaims }) => [identity.attempt, volumeClaims])).toEqual([1, 2, 3].map((attempt) => [attempt, RESUMING.volumeClaims]));
     expect(compute.deletedClaims).toEqual(['state']);
-  }, 60_000);
+  });
 
   test('one that is lost in its last attempt is not resumed again', async () => {
     const { run, pod } = await begun({ ...RESUMING, maxAttempts: 2 });
@@ -129,7 +129,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
   });
 
   test('evictions do not renew a job’s time for ever: a life that is too old is stopped, whatever its attempt', async () => {
-    const { run, pod } = await begun({ ...RESUMING, timeouts: { maxAge: '4s' } });
+    const { run, pod } = await begun({ ...RESUMING, timeouts: { maxAge: '10s' } });
     endCommand(pod, 143, { reason: 'evicted' }, EVICTED);
     await nextAttempt(run, 2);
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout', attempt: 2, message: expect.stringContaining('maxAge') });
@@ -153,7 +153,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(compute.nodeStates).toEqual([]);
     endCommand(second, 0, {});
     expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 2 });
-  }, 60_000);
+  });
 
   test('the log’s tail is kept of what did not succeed, and only of that', async () => {
     const bad = await begun(COMMAND);

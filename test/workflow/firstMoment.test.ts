@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { WithStartWorkflowOperation } from '@temporalio/client';
-import { RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, drainSetUpdate, drainUpdate, pauseUpdate, setWorkflowId, type RunnerInput, type RunnerSetInput } from '../../core/contract/index.ts';
+import { RUNNER_WORKFLOW, drainUpdate, type RunnerInput } from '../../core/contract/index.ts';
 import { SHORT_INTERVALS, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
-import { SetRun } from '../support/setRun.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 
@@ -31,20 +30,5 @@ await describeWithLab('an update in a workflow’s first moment', { temporal: tr
     expect(accepted).toEqual({ accepted: true, phase: 'Requested' });
     expect(await world.client.workflow.getHandle(workflowId).result()).toMatchObject({ outcome: 'succeeded' });
     expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
-  });
-
-  test('a set is paused, and another ended, before they were admitted', async () => {
-    const start = (name: string): [WithStartWorkflowOperation<(input: RunnerSetInput) => Promise<unknown>>, string] => {
-      const input: RunnerSetInput = { name, replicas: 2, template: SetRun.template() };
-      return [operation(RUNNER_SET_WORKFLOW, setWorkflowId(name), input), setWorkflowId(name)];
-    };
-    const [paused, pausedId] = start(`paused-${randomUUID().slice(0, 8)}`);
-    expect(await world.client.workflow.executeUpdateWithStart(pauseUpdate, { startWorkflowOperation: paused, args: [{ reason: 'not yet' }] })).toMatchObject({ desired: 2, runners: [], paused: 'paused: not yet' });
-    const [ended, endedId] = start(`ended-${randomUUID().slice(0, 8)}`);
-    expect(await world.client.workflow.executeUpdateWithStart(drainSetUpdate, { startWorkflowOperation: ended, args: [{ reason: 'a mistake' }] })).toMatchObject({ ending: 'a mistake' });
-    expect(await world.client.workflow.getHandle(endedId).result()).toMatchObject({ runners: [] });
-    await world.client.workflow.getHandle(pausedId).executeUpdate(drainSetUpdate.name, { args: [{}] });
-    expect(await world.client.workflow.getHandle(pausedId).result()).toMatchObject({ runners: [] });
-    expect(compute.created).toEqual([]);
   });
 });

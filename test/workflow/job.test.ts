@@ -21,6 +21,8 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     for (const name of ['pre-1', 'test-1', 'test-2', 'post-1', 'post-2']) await run.ends(name);
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'succeeded', name: 'web' });
+    const { currentDetails } = await run.handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
+    expect(currentDetails?.split('\n')).toEqual(expect.arrayContaining(['- Outcome: succeeded', `- ${result.message}`]));
     expect(states(result)).toEqual(['prepare succeeded', 'unit succeeded', 'e2e succeeded', 'gather succeeded', 'clean succeeded']);
     expect(run.made).toEqual(['pre-1', 'test-1', 'test-2', 'post-1', 'post-2']);
     expect(lines(result)).toEqual(['prepare', 'unit', 'e2e', 'gather', 'clean'].map((name) => `Running step ${name}.`));

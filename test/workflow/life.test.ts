@@ -35,6 +35,8 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, unregisterAttempts: 0, replaced: [] });
     expect(result.phases.map((entry) => entry.phase)).toEqual(['Provisioning', 'Idle', 'Busy', 'TearingDown', 'Gone']);
     expect(ci.calls.map((call) => call.method)).toEqual(['register']);
+    const { currentDetails } = await run.handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
+    expect(currentDetails?.split('\n').slice(0, 4)).toEqual(['| Runner | Gone |', '|---|---|', '| Outcome | succeeded |', `| Message | ${result.message} |`]);
     expectNothingLeft({ compute, ci });
   });
 
@@ -212,25 +214,27 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     ['a container that does not start', { scheduled: true }, { podUnscheduled: '200ms', podPending: '400ms' }, 'pending_timeout'],
     ['a runner that never comes online', { scheduled: true, startedAt: new Date().toISOString() }, { podUnscheduled: '200ms', registration: '300ms' }, 'never_registered'],
   ] as const)('%s ends errored, and leaves nothing', async (_what, fields, timeouts, cause) => {
+    // From its first moment: deadlines do not wait for a slow test.
+    compute.born = { ...fields, ...(cause === 'never_registered' ? { startedAt: new Date().toISOString() } : {}) };
     const run = await world.start({ timeouts });
-    compute.change(await run.pod(), { ...fields, ...(cause === 'never_registered' ? { startedAt: new Date().toISOString() } : {}) });
     expect(await run.result()).toMatchObject({ outcome: 'errored', cause });
     expectNothingLeft({ compute, ci });
   });
 
   test('the job timeout ends a runner by graceful stop; extendDeadline moves it', async () => {
-    const run = await world.start({ timeouts: { jobTimeout: '700ms' } });
+    const run = await world.start({ timeouts: { jobTimeout: '4s' } });
     const pod = await run.pod();
     compute.start(pod);
     const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.setBusy(runnerName, true);
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
-    await run.handle.executeUpdate('extendDeadline', { args: [{ by: '1s' }] });
-    const before = Date.now();
+    await run.handle.executeUpdate('extendDeadline', { args: [{ by: '2s' }] });
     const result = await run.result();
-    expect(Date.now() - before).toBeGreaterThan(700);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
+    const busy = result.phases.findIndex(({ phase }) => phase === 'Busy');
+    const [began, over] = result.phases.slice(busy, busy + 2).map(({ at }) => Date.parse(at)) as [number, number];
+    expect(over - began).toBeGreaterThan(5_500);
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined });
   });
 

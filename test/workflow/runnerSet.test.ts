@@ -5,7 +5,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
-import { runnerOnlineSignal, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
+import { runnerNewsSignal, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
 
 await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -36,14 +36,14 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   test('static runners: replicas are raised at once, lowered to idle ones only, and what ends is replaced', async () => {
     const set = await start({ replicas: 2, template: { ephemeral: false } as never, scaleDownDelay: '0s' });
     const first = await set.comesTo({ idle: 2 });
-    await set.handle.executeUpdate('scale', { args: [{ replicas: 4 }] });
+    await set.command({ command: 'scale', replicas: 4 });
     const { runners } = await set.comesTo({ idle: 4 });
     const [busy] = first.runners;
     if (busy === undefined) throw new Error('no runner');
     set.startJob(busy);
     await set.tell(set.event('in_progress', 1, busy.runnerName));
     await set.settles({ idle: 3, busy: 1 });
-    await set.handle.executeUpdate('scale', { args: [{ replicas: 1 }] });
+    await set.command({ command: 'scale', replicas: 1 });
     // The busy one stays although it is the oldest.
     const left = await set.settles({ busy: 1 });
     expect(left.runners[0]?.workflowId).toBe(busy.workflowId);
@@ -59,7 +59,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   });
 
   test('demand: up at once, and down to the idle ones that are kept, only after the delay', async () => {
-    const set = await start({ minIdle: 1, max: 4, scaleDownDelay: '8s', queueCheck: '0s' });
+    const set = await start({ minIdle: 1, max: 4, scaleDownDelay: '12s', queueCheck: '0s' });
     await set.comesTo({ idle: 1 });
     for (let i = 0; i < 5; i++) await set.queueJob();
     // One beyond the bound: the fourth and the fifth job ask for nothing more.
@@ -78,44 +78,28 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     const set = await start({ replicas: 3, scaleDownDelay: '0s' });
     const { runners } = await set.comesTo({ idle: 3 });
     const oldest = runners.toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1))[0];
-    await set.handle.executeUpdate('hold', { args: [{ runner: oldest?.runnerName }] });
-    await set.handle.executeUpdate('scale', { args: [{ replicas: 0 }] });
+    await set.command({ command: 'hold', runner: oldest?.runnerName ?? '' });
+    await set.command({ command: 'scale', replicas: 0 });
     const held = await set.settles({ idle: 1 });
     expect(held).toMatchObject({ runners: [{ workflowId: oldest?.workflowId, held: true }], holds: [oldest?.runnerName] });
-    await expect(set.handle.executeUpdate('hold', { args: [{ runner: 'nobody' }] })).rejects.toMatchObject({ cause: { message: 'runner: this set has no "nobody"' } });
-    await set.handle.executeUpdate('hold', { args: [{ runner: oldest?.workflowId, release: true }] });
+    await expect(set.command({ command: 'hold', runner: 'nobody' })).rejects.toMatchObject({ cause: { message: 'runner: this set has no "nobody"' } });
+    await set.command({ command: 'hold', runner: oldest?.workflowId ?? '', release: true });
     await set.settles({});
     await endsClean(set);
   });
 
-  test('updates are answered while news streams in, though each of them makes the set continue as new', async () => {
-    const set = await start({ replicas: 1 });
-    const runner = (await set.comesTo({ idle: 1 })).runners[0]?.workflowId;
-    // News of a runner that the set does not have: nothing follows from it, but a run cannot be closed while it comes in. So many around each
-    // update, and not without end: a server that is slower than the sender would have no moment in which to close a run.
-    const news = async (): Promise<void> => {
-      for (let i = 0; i < 10; i++) await set.handle.signal(runnerOnlineSignal, { workflowId: 'runner-of-nobody', runnerName: 'nobody' });
-    };
-    for (let i = 0; i < 10; i++) {
-      await Promise.all([set.handle.executeUpdate('hold', { args: [{ runner, release: i % 2 === 1 }] }), news(), news()]);
-    }
-    expect(await set.settles({ idle: 1 })).toMatchObject({ holds: [] });
-    await endsClean(set);
-  }, 180_000);
-
-  test('a hold that is released, and a pause that is ended, while another declaration is being checked', async () => {
-    const set = await start({ replicas: 1 });
-    const runner = (await set.comesTo({ idle: 1 })).runners[0]?.workflowId;
-    // What comes in between is a matter of milliseconds.
-    for (let round = 0; round < 5; round++) {
-      await set.handle.executeUpdate('pause', { args: [{ reason: 'maintenance' }] });
-      await set.handle.executeUpdate('hold', { args: [{ runner }] });
-      const declared = await set.handle.startUpdate('scale', { args: [{ replicas: 1 }], waitForStage: 'ACCEPTED' });
-      await Promise.all([set.handle.executeUpdate('hold', { args: [{ runner, release: true }] }), set.handle.executeUpdate('resume')]);
-      await declared.result();
-      const { holds, paused } = await set.status();
-      expect({ holds, paused }).toEqual({ holds: [], paused: undefined });
-    }
+  test('news from another time, or that is none, ends no wait of the set', async () => {
+    const set = await start({ replicas: 2, scaleDownDelay: '1h' });
+    await set.comesTo({ idle: 2 });
+    await set.command({ command: 'scale', replicas: 1 });
+    const inTenYears = Date.now() + 3_650 * 24 * 3_600_000;
+    for (const at of [inTenYears, 0, -inTenYears]) await set.handle.signal(runnerNewsSignal, { news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at }] });
+    await set.handle.signal(runnerNewsSignal.name, 'what is this');
+    await set.handle.signal(runnerNewsSignal.name);
+    // By the time that it has read its runners anew it has taken all of that in.
+    const { waitsFor = '' } = await set.reaches('a runner that is kept', ({ runners, desired, waitsFor: why }) => desired === 1 && runners.length === 2 && why?.includes('scale-down of 1 runners') === true);
+    expect(Date.parse(/not until (\S+Z)/.exec(waitsFor)?.[1] ?? '')).toBeLessThan(Date.now() + 2 * 3_600_000);
+    expect((await set.settles({ idle: 2 })).runners).toHaveLength(2);
     await endsClean(set);
   });
 
@@ -127,7 +111,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     set.startJob(busy);
     await set.tell(set.event('in_progress', 1, busy.runnerName));
     await set.settles({ idle: 2, busy: 1 });
-    await set.handle.executeUpdate('setTemplate', { args: [SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] })] });
+    await set.command({ command: 'setTemplate', template: SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] }) });
     const old = (status: { runners: SetRunnerStatus[] }): SetRunnerStatus[] => status.runners.filter((one) => one.generation === generation);
     // The new one is not up yet: nobody leaves.
     const begun = await set.reaches('a new runner', (status) => status.runners.length === 4);
@@ -149,10 +133,10 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   test('pause starts nothing and drains nothing; resume does', async () => {
     const set = await start({ replicas: 1, paused: true });
     expect((await set.reaches('a list', ({ desired }) => desired === 1)).paused).toBe('paused');
-    await set.handle.executeUpdate('pause', { args: [{ reason: 'the cluster is being upgraded' }] });
+    await set.command({ command: 'pause', reason: 'the cluster is being upgraded' });
     expect((await set.status()).paused).toBe('paused: the cluster is being upgraded');
     expect(compute.created).toEqual([]);
-    await set.handle.executeUpdate('resume');
+    await set.command({ command: 'resume' });
     await set.comesTo({ idle: 1 });
     await endsClean(set);
   });
@@ -176,9 +160,12 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     const set = await start({ replicas: 1 });
     await set.comesTo({ idle: 1 });
     const bad = { name: set.name, replicas: 1, max: 3, template: { organization: 'acme', nonsense: true }, typo: 1 };
-    await expect(set.handle.executeUpdate('apply', { args: [bad] })).rejects.toMatchObject({ cause: { message: expect.stringContaining('typo is not a known field') } });
-    await expect(set.handle.executeUpdate('apply', { args: [{ ...bad, typo: undefined }] })).rejects.toMatchObject({ cause: { message: expect.stringMatching(/max and replicas exclude each other.*template.nonsense is not a known field/) } });
-    await expect(set.handle.executeUpdate('scale', { args: [{ replicas: -1 }] })).rejects.toMatchObject({ cause: { message: expect.stringContaining('replicas must be 0 or more') } });
+    const apply = async (declaration: object): Promise<unknown> => await set.command({ command: 'apply', declaration: declaration as RunnerSetInput });
+    await expect(apply(bad)).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringContaining('typo is not a known field') } });
+    await expect(apply({ ...bad, typo: undefined })).rejects.toMatchObject({ cause: { message: expect.stringMatching(/max and replicas exclude each other.*template.nonsense is not a known field/) } });
+    await expect(apply({ name: `${set.name}-b`, replicas: 2, template: SetRun.template() })).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: `Invalid input: declaration.name: this set is called ${set.name}` } });
+    // Both bounds are right by themselves.
+    await expect(set.command({ command: 'scale', replicas: 1, max: 3 })).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringContaining('exclude each other') } });
     expect(await set.handle.query('declaration')).toMatchObject({ name: set.name, replicas: 1 });
     await endsClean(set);
   });

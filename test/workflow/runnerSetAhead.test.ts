@@ -1,12 +1,13 @@
 /** Replace-ahead without a webhook: a runner tells its set that its job has started, and the set starts the successor. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { arrayFromPayloads, defaultPayloadConverter } from '@temporalio/common';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
-import type { RunnerSetInput } from '../../core/contract/index.ts';
+import { runnerNewsSignal, type RunnerSetInput, type TimedRunnerNews } from '../../core/contract/index.ts';
 
 await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -18,10 +19,15 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
   });
   afterEach(async () => await world.close());
 
-  /** What a runner has told its set, in order. */
-  async function toldBy(workflowId: string): Promise<string[]> {
-    const { events = [] } = await world.client.workflow.getHandle(workflowId).fetchHistory();
-    return (events ?? []).flatMap(({ signalExternalWorkflowExecutionInitiatedEventAttributes: signal }) => signal?.signalName ?? []);
+  /** What the set was told of a runner, in order; told again it counts once. */
+  async function toldOf(set: SetRun, workflowId: string): Promise<string[]> {
+    const { events } = await set.handle.fetchHistory();
+    const told = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => {
+      if (signal?.signalName !== runnerNewsSignal.name) return [];
+      const [{ news }] = arrayFromPayloads(defaultPayloadConverter, signal.input?.payloads) as [{ news: TimedRunnerNews[] }];
+      return news.filter((one) => one.workflowId === workflowId).map(({ kind }) => kind);
+    });
+    return [...new Set(told)];
   }
 
   // The list is far off: nothing but the runner's own word can tell in time.
@@ -42,7 +48,7 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
     const after = await set.settles({ idle: 1 });
     expect(after.runners[0]?.workflowId).not.toBe(first.workflowId);
     expect(compute.created).toHaveLength(2);
-    expect(await toldBy(first.workflowId)).toEqual(['runnerOnline', 'runnerBusy', 'runnerEnded']);
+    expect(await toldOf(set, first.workflowId)).toEqual(['online', 'busy', 'ended']);
     await set.end();
     expect({ pods: compute.pods.size, registrations: ci.registrations.size }).toEqual({ pods: 0, registrations: 0 });
   });
@@ -56,7 +62,7 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
     await world.client.workflow.getHandle(first.workflowId).query('status');
     set.endJob(first);
     await set.reaches('its successor', (status) => status.runners.length === 1 && status.runners[0]?.workflowId !== first.workflowId);
-    expect(await toldBy(first.workflowId)).toEqual(['runnerOnline', 'runnerEnded']);
+    expect(await toldOf(set, first.workflowId)).toEqual(['online', 'ended']);
     await set.end();
   });
 });

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { JOB_GROUP_WORKFLOW, RUNNER_SET_WORKFLOW, drainSetUpdate, groupedJobId, jobGroupStatusQuery, jobVersionSignal, pauseUpdate, resumeUpdate, setStatusQuery, setWorkflowId, type JobVersion, type RunnerSetInput } from '../../core/contract/index.ts';
+import { JOB_GROUP_WORKFLOW, RUNNER_SET_WORKFLOW, groupedJobId, jobGroupStatusQuery, jobVersionSignal, setStatusQuery, setWorkflowId, type JobVersion, type RunnerSetInput } from '../../core/contract/index.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { playsByItself, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
+import { tellSet } from '../support/setCommands.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab('worker versions', { temporal: true }, (lab) => {
@@ -62,12 +63,12 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     compute.start([...compute.pods.keys()][0] ?? '');
     expect([await buildOf(set.workflowId), await buildOf(workflowId)]).toEqual(['one', 'one']);
     await startWorker('two');
-    await set.executeUpdate(pauseUpdate.name, { args: [{ reason: 'a look' }] });
+    await tellSet(client, name, { command: 'pause', reason: 'a look' });
     await until('the set to run on version two', async () => (await buildOf(set.workflowId)) === 'two');
     expect((await set.query(setStatusQuery)).runners).toMatchObject([{ workflowId }]);
     expect(await buildOf(workflowId)).toBe('one');
-    await set.executeUpdate(resumeUpdate.name);
-    await set.executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the test is over' }] });
+    await tellSet(client, name, { command: 'resume' });
+    await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
     await set.result();
     expect(compute.pods.size).toBe(0);
   });

@@ -33,6 +33,8 @@ interface Described {
   readonly summary: string;
   /** In the order of the report; the keys are those of the JSON. */
   readonly figures: Readonly<Record<string, FigureInfo>>;
+  /** It can be measured with more than one worker. */
+  readonly severalWorkers?: true;
 }
 
 /** Measures runners in a {@link World}. */

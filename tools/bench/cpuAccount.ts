@@ -1,15 +1,32 @@
 /** Who used the processors while a benchmark ran: the figures of a machine that others use too mean little without it. */
 import { readFile } from 'node:fs/promises';
+import type { ComponentName } from '../lab/lab.ts';
 
 /** Clock ticks of /proc: USER_HZ is 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
+/** Of the lab's components the one whose children do the work. */
+const FAMILY: ComponentName = 'postgres';
 
 /** CPU time that a process and all its threads have used so far, in seconds. @throws Error when it has ended */
 export async function cpuSecondsOf(pid: number): Promise<number> {
+  return (await readTimes(pid)).own;
+}
+
+/** … with its children, those included that have ended: PostgreSQL has a process for each connection. */
+export async function cpuSecondsOfFamily(pid: number): Promise<number> {
+  const { own, ended } = await readTimes(pid);
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter((child) => child !== '');
+  const living = await Promise.all(children.map(async (child) => await cpuSecondsOf(Number(child)).catch(() => 0))); // it may have ended meanwhile
+  return living.reduce((sum, seconds) => sum + seconds, own + ended);
+}
+
+/** In seconds; `ended`: of the children that it has waited for. */
+async function readTimes(pid: number): Promise<{ own: number; ended: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   // The second field is the program's name, in brackets, which may hold blanks.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ').map(Number);
+  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15);
+  return { own: (user + system) / TICKS_PER_SECOND, ended: (endedUser + endedSystem) / TICKS_PER_SECOND };
 }
 
 /** CPU time that everybody on this machine has used so far, in seconds. */
@@ -37,15 +54,44 @@ export class CpuAccount {
   }
 
   async close(): Promise<Record<string, number>> {
-    const seconds = (performance.now() - this.#openedAt) / 1_000;
+    return coresOf(await this.spent());
+  }
+
+  /** CPU seconds so far. */
+  async spent(): Promise<CpuSpent> {
+    const wallSeconds = (performance.now() - this.#openedAt) / 1_000;
     const all = (await cpuSecondsOfAll()) - this.#allBefore;
     const after = await used(this.#pids);
     const own = [...after].map(([name, value]): [string, number] => [name, value - (this.#before.get(name) ?? 0)]);
     const others = all - own.reduce((sum, [, value]) => sum + value, 0);
-    return Object.fromEntries([...own, ['othersOnThisMachine', others] as const].map(([name, value]) => [name, Math.round((value / seconds) * 100) / 100]));
+    return { wallSeconds, cpuSeconds: Object.fromEntries([...own, ['othersOnThisMachine', others]]) };
   }
 }
 
+export interface CpuSpent {
+  readonly wallSeconds: number;
+  readonly cpuSeconds: Readonly<Record<string, number>>;
+}
+
+export function coresOf({ wallSeconds, cpuSeconds }: CpuSpent): Record<string, number> {
+  return Object.fromEntries(Object.entries(cpuSeconds).map(([name, value]) => [name, Math.round((value / wallSeconds) * 100) / 100]));
+}
+
+/** What runs the runners' lives, and what runs their pods. KWOK and its agent play nodes and runners, and are neither. */
+const HOLDFAST = /^(worker\d*|temporal(-\w+)?|postgres)$/;
+const KUBERNETES: ReadonlySet<string> = new Set(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']);
+
+/**
+ * What each of so many jobs took of the processors, beyond what all of it takes while nothing happens.
+ * @returns `ms` of worker and Temporal, and how many `times` those of the cluster's control plane that is
+ */
+export function cpuOfJobs(spent: CpuSpent, idle: CpuSpent, jobs: number): { ms: number; times: number } {
+  const beyondIdle = (is: (name: string) => boolean): number =>
+    Object.entries(spent.cpuSeconds).reduce((sum, [name, value]) => (is(name) ? sum + value - ((idle.cpuSeconds[name] ?? 0) / idle.wallSeconds) * spent.wallSeconds : sum), 0);
+  const holdfast = beyondIdle((name) => HOLDFAST.test(name));
+  return { ms: Math.round((holdfast / jobs) * 1_000), times: Math.round((holdfast / beyondIdle((name) => KUBERNETES.has(name))) * 100) / 100 };
+}
+
 async function used(pids: ReadonlyMap<string, number>): Promise<Map<string, number>> {
-  return new Map(await Promise.all([...pids].map(async ([name, pid]): Promise<[string, number]> => [name, await cpuSecondsOf(pid)])));
+  return new Map(await Promise.all([...pids].map(async ([name, pid]): Promise<[string, number]> => [name, await (name === FAMILY ? cpuSecondsOfFamily(pid) : cpuSecondsOf(pid))])));
 }

@@ -40,6 +40,29 @@ export interface ChurnFloor {
   readonly replacementP95Ms: number;
 }
 
+/** As many pods, one of which ends at every tick: it is removed, and another made. */
+export async function floorOfSteady(pods: BarePods, count: number, jobs: number, everyMs: number): Promise<Omit<ChurnFloor, 'jobsPerSecond'>> {
+  const names = await mapConcurrently(numbers(count), CONCURRENCY, async () => await pods.create());
+  const startedAt = performance.now();
+  const turns = await Promise.all(
+    numbers(jobs).map(async (job) => {
+      await delay(Math.max(0, startedAt + job * everyMs - performance.now()));
+      const name = names.shift();
+      if (name === undefined) throw new Error('the bare script has no pod left: this machine does not keep up with the pace');
+      const finishedAt = Date.now();
+      await pods.end(name);
+      const replaced = pods.create().then(async (created) => {
+        await delay(STARTUP_MS);
+        names.push(created);
+        return Date.now() - finishedAt;
+      });
+      await pods.remove(name);
+      return { gone: Date.now() - finishedAt, replaced: await replaced };
+    }),
+  );
+  return { goneP95Ms: percentile(turns.map(({ gone }) => gone), 0.95), replacementP95Ms: percentile(turns.map(({ replaced }) => replaced), 0.95) };
+}
+
 /** As many pods kept up while the jobs are worked off, each pod for one. */
 export async function floorOfChurn(pods: BarePods, count: number, jobs: number, jobMs: number): Promise<ChurnFloor> {
   const gone: number[] = [];

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
+import type { TemporalServer } from '../lab/lab.ts';
 import type { Measured } from './benchmark.ts';
 import { nested } from './report.ts';
 
@@ -24,11 +25,17 @@ export function describeMachine(): Machine {
   };
 }
 
+/** On what it was measured. */
+export interface Setup {
+  readonly temporal: TemporalServer;
+  readonly workers: number;
+}
+
 /** @returns the path of the file */
-export async function saveResult(folder: string, benchmark: string, machine: Machine, measured: Measured, note: string | undefined): Promise<string> {
+export async function saveResult(folder: string, benchmark: string, machine: Machine, setup: Setup, measured: Measured, note: string | undefined): Promise<string> {
   const date = new Date().toISOString();
   const path = join(folder, `${benchmark}-${date.slice(0, 16).replaceAll(/[-:]/g, '')}.json`);
   await mkdir(folder, { recursive: true });
-  await writeFile(path, `${JSON.stringify({ benchmark, date, machine, figures: nested(measured.figures), details: measured.details, ...(note === undefined ? {} : { note }) }, null, 2)}\n`);
+  await writeFile(path, `${JSON.stringify({ benchmark, date, machine, ...setup, figures: nested(measured.figures), details: measured.details, ...(note === undefined ? {} : { note }) }, null, 2)}\n`);
   return path;
 }

@@ -2,13 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
-import { down, status, up } from '../lab/lab.ts';
+import { down, status, up, type TemporalServer } from '../lab/lab.ts';
 import type { SimulatorClient } from '../simulator/client.ts';
-import { CpuAccount } from './cpuAccount.ts';
+import { CpuAccount, type CpuSpent } from './cpuAccount.ts';
 import { interruption } from './interruption.ts';
 import { createNamespace } from './namespace.ts';
 import { KwokAgentProcess } from './processes/kwokAgentProcess.ts';
@@ -23,6 +24,10 @@ export interface WorldOptions {
   readonly progress: (line: string) => void;
   /** Measure a worker that has just started: tools/bench/warmUp.ts. */
   readonly cold: boolean;
+  /** Workers on the one task queue, where a benchmark can have several. */
+  readonly workers: number;
+  /** Which Temporal. */
+  readonly temporal: TemporalServer;
   /** Folder for CPU profiles of the worker. */
   readonly cpuProfileDir?: string;
 }
@@ -36,10 +41,14 @@ export interface World {
   readonly kubeconfig: string;
   readonly progress: (line: string) => void;
   readonly cold: boolean;
-  /** Opens an account of the CPU time of all parts, this process and the newest worker included. */
+  /** Opens an account of the CPU time of all parts, this process and the newest workers included. */
   cpuAccount(): Promise<CpuAccount>;
+  /** What all of it takes of the processors while nothing happens. */
+  idleCpu(): Promise<CpuSpent>;
   /** Starts a worker on this world's task queue; it is ready when `ready()` resolves. */
   startWorker(): WorkerProcess;
+  /** Starts as many as the options say, and waits until they are ready. */
+  startWorkers(): Promise<WorkerProcess[]>;
 }
 
 /** Of the webhook's deliveries to this world's workers. */
@@ -48,9 +57,12 @@ export const WEBHOOK_SECRET = 'bench';
 /** What the peers' runners needed from "the pod runs" to "registered", too. */
 export const STARTUP_MS = 300;
 
+/** Long enough to tell idling from noise. */
+const IDLE_MS = 5_000;
+
 /** Brings everything up, runs the benchmark, and takes everything down again, whatever comes. */
 export async function inWorld<T>(options: WorldOptions, run: (world: World) => Promise<T>): Promise<T> {
-  const { stateDir, keep, cold, progress } = options;
+  const { stateDir, keep, cold, temporal: server, progress } = options;
   const closers: (() => Promise<unknown>)[] = [];
   const interrupted = interruption();
   try {
@@ -60,13 +72,13 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
   }
 
   async function bringUpAndRun(): Promise<T> {
-    progress(`bringing up Temporal, etcd, the API server and KWOK in ${stateDir}`);
+    progress(`bringing up Temporal (${server}), etcd, the API server and KWOK in ${stateDir}`);
     const wasUp = Object.values((await status({ stateDir })).components).some(({ state }) => state !== 'down');
     closers.push(async () => {
       if (keep || wasUp) progress(`the components stay up: npm run lab -- status --state-dir ${stateDir}`);
       else await down({ stateDir, purge: true, progress });
     });
-    const lab = await up({ stateDir, temporal: true, kubernetes: true, nodes: 'kwok', progress });
+    const lab = await up({ stateDir, temporal: server, kubernetes: true, nodes: 'kwok', progress });
     if (!lab.temporal || !lab.kubernetes) throw new Error('the lab came up without Temporal or Kubernetes');
     const { temporal, kubernetes } = lab;
 
@@ -108,6 +120,16 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
     };
     const pids = new Map([['simulator', simulator.pid], ['kwokAgent', agent.pid], ['benchmark', process.pid]]); // prettier-ignore
     for (const [name, { pid }] of Object.entries((await status({ stateDir })).components)) if (pid !== undefined) pids.set(name, pid);
+    const startWorker = (name = 'worker'): WorkerProcess => {
+      const worker = new WorkerProcess({
+        env,
+        logFile: join(logs, 'worker.log'),
+        ...(options.cpuProfileDir === undefined ? {} : { cpuProfileDir: options.cpuProfileDir }),
+      });
+      closers.unshift(async () => await worker.stop());
+      pids.set(name, worker.pid);
+      return worker;
+    };
     return await run({
       cpuAccount: async () => await CpuAccount.open(pids),
       client: new Client({ connection, namespace: temporal.namespace }),
@@ -117,16 +139,13 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
       kubeconfig: kubernetes.kubeconfig,
       progress,
       cold,
-      startWorker() {
-        const worker = new WorkerProcess({
-          env,
-          logFile: join(logs, 'worker.log'),
-          ...(options.cpuProfileDir === undefined ? {} : { cpuProfileDir: options.cpuProfileDir }),
-        });
-        closers.unshift(async () => await worker.stop());
-        pids.set('worker', worker.pid);
-        return worker;
+      async idleCpu() {
+        const account = await CpuAccount.open(pids);
+        await delay(IDLE_MS);
+        return await account.spent();
       },
+      startWorker: () => startWorker(),
+      startWorkers: async () => await Promise.all(Array.from({ length: options.workers }, async (_none, index) => await startWorker(`worker${index === 0 ? '' : index + 1}`).ready())),
     });
   }
 }

@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import pRetry from 'p-retry';
 import {
-  RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, cancelSignal, drainSetUpdate, setStatusQuery, setTemplateUpdate, setWorkflowId,
-  type RunnerInput, type RunnerIntervals, type RunnerSetInput, type RunnerSetStatus,
+  RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, SET_COMMAND_WORKFLOW, cancelSignal, setCommandId, setStatusQuery, setWorkflowId,
+  type RunnerInput, type RunnerIntervals, type RunnerSetInput, type RunnerSetStatus, type SetCommand,
 } from '../../core/contract/index.ts'; // prettier-ignore
 import { runningRunners } from '../../core/domain/visibility.ts';
 import type { SimulatedJob } from '../simulator/types.ts';
@@ -76,7 +77,7 @@ export class Users {
       case 'rollout': {
         this.#rollouts += 1;
         const next = { ...this.#runner(this.#setName(work.set), work.set === 'ephemeral'), env: { ROLLOUT: String(this.#rollouts) } };
-        await this.#call(async () => await this.#set(work.set).executeUpdate(setTemplateUpdate.name, { args: [next] }));
+        await this.#command(work.set, { command: 'setTemplate', template: next });
       }
     }
   }
@@ -113,7 +114,7 @@ export class Users {
 
   /** Tells the sets to end with all their runners. */
   async drain(): Promise<void> {
-    await Promise.all((['ephemeral', 'static'] as const).map(async (kind) => await this.#call(async () => await this.#set(kind).executeUpdate(drainSetUpdate.name, { args: [{ reason: 'the run is over' }] }))));
+    await Promise.all((['ephemeral', 'static'] as const).map(async (kind) => await this.#command(kind, { command: 'drain', reason: 'the run is over' })));
   }
 
   #setName(kind: 'ephemeral' | 'static'): string {
@@ -122,6 +123,12 @@ export class Users {
 
   #set(kind: 'ephemeral' | 'static'): ReturnType<ChaosWorld['client']['workflow']['getHandle']> {
     return this.#world.client.workflow.getHandle(setWorkflowId(this.#setName(kind)));
+  }
+
+  /** Nobody waits for the answer: Temporal keeps it until the set hears it. */
+  async #command(kind: 'ephemeral' | 'static', command: SetCommand): Promise<void> {
+    const set = this.#setName(kind);
+    await this.#start(SET_COMMAND_WORKFLOW, setCommandId(set, randomUUID()), { set, ...command });
   }
 
   async #startSet(kind: 'ephemeral' | 'static', scale: Partial<RunnerSetInput>): Promise<void> {

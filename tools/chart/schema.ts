@@ -18,7 +18,7 @@ const githubUrl: Schema = { type: 'string', pattern: '^(https?://[^/]+/[^/]+(/[^
 
 /** Settings that other values make, or the chart itself: said twice, one of the two would be lost. The chart gives rights in one namespace, so they are not for all. */
 export const OTHERWISE_SET = [
-  'HOLDFAST_TASK_QUEUE', 'HOLDFAST_COMPUTE', 'HOLDFAST_INSTALLATION', 'HOLDFAST_CODEC_KEY_FILE', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'HOLDFAST_KUBERNETES_NAMESPACE', 'HOLDFAST_ALL_NAMESPACES', 'HOLDFAST_KUBECONFIG', 'HOLDFAST_KUBE_CONTEXT', 'HOLDFAST_STATE_DIR', 'HOLDFAST_ANY_COMMAND',
+  'HOLDFAST_TASK_QUEUE', 'HOLDFAST_COMPUTE', 'HOLDFAST_INSTALLATION', 'HOLDFAST_CODEC_KEY_FILE', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'HOLDFAST_KUBERNETES_NAMESPACE', 'HOLDFAST_RUNNER_SET_NAMESPACE', 'HOLDFAST_ALL_NAMESPACES', 'HOLDFAST_KUBECONFIG', 'HOLDFAST_KUBE_CONTEXT', 'HOLDFAST_STATE_DIR', 'HOLDFAST_ANY_COMMAND',
   'HOLDFAST_POD_POLICY_FILE', 'HOLDFAST_RUNNER_IMAGE', 'HOLDFAST_SUPERVISOR_IMAGE', 'HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE', 'HOLDFAST_CREDENTIALS',
   'HOLDFAST_CREDENTIALS_FILE', 'HOLDFAST_TIMEOUTS_FILE', 'HOLDFAST_HTTP_ADDRESS', 'HOLDFAST_WEBHOOK_ADDRESS', 'HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE',
 ]; // prettier-ignore
@@ -32,6 +32,11 @@ const settingsSchema = closed(Object.fromEntries(Object.keys(settings.shape).fil
 const withoutLookahead = (key: string, value: unknown): unknown => (key === 'pattern' && String(value).includes('(?!') ? undefined : value);
 const { $schema: _dialect, ...podPolicy } = JSON.parse(JSON.stringify(z.toJSONSchema(podPolicySchema, { io: 'input' }), withoutLookahead)) as Schema;
 
+const proxyServer = closed({ url: { type: 'string', minLength: 1 }, credentialSecretRef: { type: 'string', minLength: 1 } }, ['url']);
+const proxy = closed({ http: proxyServer, https: proxyServer, noProxy: strings });
+const keyRef = closed({ name: { type: 'string', minLength: 1 }, key: { type: 'string', minLength: 1 } }, ['name', 'key']);
+const githubServerTLS = closed({ certificateFrom: { ...closed({ configMapKeyRef: keyRef, secretKeyRef: keyRef }), minProperties: 1, maxProperties: 1 } });
+
 const set: Schema = closed(
   {
     name: { type: 'string', pattern: '^[A-Za-z0-9._-]+$', maxLength: MAX_SET_NAME },
@@ -40,7 +45,10 @@ const set: Schema = closed(
     maxRunners: { ...count(0), maximum: MAX_RUNNERS },
     replicas: { ...count(0), maximum: MAX_RUNNERS },
     labels: { ...strings, minItems: 1 },
+    runnerGroup: { type: 'string', minLength: 1 },
     runnerGroupId: count(1),
+    proxy,
+    githubServerTLS,
     template: closed({ metadata: object, spec: object }),
     containerMode: closed({ type: { enum: ['', 'dind', 'kubernetes', 'kubernetes-novolume'] }, kubernetesModeWorkVolumeClaim: object }, ['type']),
     // What is in it the command checks that applies it, before anything is applied.
@@ -54,8 +62,11 @@ const SAID: Readonly<Record<string, Schema>> = {
   'image.pullPolicy': { enum: ['Always', 'IfNotPresent', 'Never'] },
   imagePullSecrets: objects,
   'temporal.address': { type: 'string', pattern: '^[^/]+:[0-9]+$' },
+  'traces.endpoint': { type: 'string', pattern: '^(https?://[^/]+:[0-9]+(/.*)?)?$' },
+  'traces.ratio': { type: 'number', minimum: 0, maximum: 1 },
   installation: dnsLabel,
   runnersNamespace: dnsLabel,
+  runnerSetNamespace: { type: 'string', pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$' },
   githubConfigUrl: githubUrl,
   githubConfigSecret: {
     oneOf: [
@@ -64,6 +75,8 @@ const SAID: Readonly<Record<string, Schema>> = {
       closed({ github_app_id: { type: ['string', 'integer'] }, github_app_installation_id: { type: ['string', 'integer'] }, github_app_private_key: { type: 'string' } }, ['github_app_id', 'github_app_installation_id', 'github_app_private_key']),
     ],
   },
+  proxy,
+  githubServerTLS,
   githubAuth: { enum: ['token', 'app'] },
   credentials: { type: 'object', additionalProperties: object },
   credentialSecrets: strings,

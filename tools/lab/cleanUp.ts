@@ -3,7 +3,7 @@ import { lstat, readdir, readFile, readlink, rm, rmdir } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { removeCgroups } from './cgroups.ts';
-import type { Lab } from './component.ts';
+import type { Component, Lab } from './component.ts';
 import { cniNetworkName, runFolder } from './nodeFiles.ts';
 import { removeBridge } from './podNetwork.ts';
 import { accepts } from './probe.ts';
@@ -44,9 +44,9 @@ export async function cleanUp(lab: Lab): Promise<void> {
 
 /**
  * Kills processes of the lab's programs whose command line names this lab's folders. For when no process record knows them.
- * @param program only those of this name
+ * @param component only those of this one
  */
-export async function killStrays(lab: Lab, program?: string): Promise<void> {
+export async function killStrays(lab: Lab, component?: Pick<Component, 'binaries' | 'mark'>): Promise<void> {
   if (process.platform !== 'linux') return;
   for (const entry of await readdir('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
@@ -54,7 +54,8 @@ export async function killStrays(lab: Lab, program?: string): Promise<void> {
     const startTime = await processStartTime(pid);
     const args = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
     const name = basename(args[0] ?? '');
-    if (startTime === undefined || !OURS.has(name) || name !== (program ?? name)) continue;
+    if (startTime === undefined || !OURS.has(name)) continue;
+    if (component !== undefined && (name !== component.binaries[0] || (component.mark !== undefined && !args.includes(component.mark)))) continue;
     const ours = args.slice(1).some((arg) => [lab.dir, runFolder(lab)].some((folder) => arg.includes(folder + sep)));
     if (!ours) continue;
     lab.progress(`killing a left-over ${name} (pid ${pid})`);

@@ -1,11 +1,12 @@
 import type { BinaryName } from './versions.ts';
-import type { ComponentName, Nodes } from './options.ts';
+import type { ComponentName, Nodes, TemporalServer } from './options.ts';
+import type { User } from './process.ts';
 
 /** What a lab remembers between commands: `<stateDir>/lab.json`. */
 export interface LabRecord {
   /** 8 hex digits of the state folder's path: names what is machine-wide (bridge, cgroup, run folder). */
   readonly id: string;
-  temporal: boolean;
+  temporal: 'none' | TemporalServer;
   kubernetes: boolean;
   nodes: Nodes;
   s3?: boolean;
@@ -28,11 +29,21 @@ export interface Lab {
   readonly progress: (line: string) => void;
 }
 
+/** How a component's process is started. */
+export interface Command {
+  readonly args: string[];
+  readonly env?: Record<string, string>;
+  /** As whom. Default: as whom the lab runs. */
+  readonly user?: User;
+}
+
 /** One process of the lab. */
 export interface Component {
   readonly name: ComponentName;
   /** The first is the process itself. */
   readonly binaries: readonly [BinaryName, ...BinaryName[]];
+  /** An argument that tells its process from the other components' of the same program. */
+  readonly mark?: string;
   /** Ports it listens on, by their key in the record. */
   readonly ports: readonly string[];
   /** Must be ready before this one starts. */
@@ -41,7 +52,7 @@ export interface Component {
   check?(lab: Lab): Promise<void>;
   /** Writes what it needs. Idempotent: also called before a restart. */
   prepare?(lab: Lab): Promise<void>;
-  command(lab: Lab): { args: string[]; env?: Record<string, string> };
+  command(lab: Lab): Command | Promise<Command>;
   /** Answers now. */
   healthy(lab: Lab): Promise<boolean>;
   /** Good for use after a start. Default: healthy. */

@@ -26,6 +26,7 @@ export async function buildFromGo(spec: BinarySpec, target: string, progress: (l
       await go(spec, ['install', `${spec.go.package}@v${spec.version}`], work, { ...goEnv, GOFLAGS: '', GOBIN: out }, progress);
     } else {
       await writeFile(join(work, 'go.mod'), spec.go.goMod);
+      if (spec.go.main !== undefined) await writeFile(join(work, 'main.go'), spec.go.main);
       const args = ['build', '-ldflags', spec.go.ldflags, '-o', join(out, spec.name), spec.go.package];
       await go(spec, args, work, { ...goEnv, GOFLAGS: '-mod=mod' }, progress);
     }

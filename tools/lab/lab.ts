@@ -5,10 +5,11 @@ import { cleanUp } from './cleanUp.ts';
 import type { Component, Lab, LabRecord } from './component.ts';
 import { COMPONENTS, componentsOf } from './components/index.ts';
 import { s3Access } from './components/versitygw.ts';
-import { NAMESPACE, temporalAddress, temporalUiUrl } from './components/temporal.ts';
+import { temporalUiUrl } from './components/temporal.ts';
+import { NAMESPACE, temporalAddress } from './temporalNamespace.ts';
 import { apiServerUrl, kubeconfigPath } from './kubernetesFiles.ts';
 import { withLock } from './lock.ts';
-import type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus } from './options.ts';
+import type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus, TemporalServer } from './options.ts';
 import type { ImageDefinition } from './images/definitions.ts';
 import { importImages, staleImages } from './images/import.ts';
 import { hostAddress } from './podNetwork.ts';
@@ -17,8 +18,8 @@ import { isAlive } from './process.ts';
 import { createLabFolder, labFolder, lockPath, logPath, newRecord, readProcess, readRecord, writeRecord } from './store.ts';
 import { isUp, resolveBinaries, startComponent, stopComponent } from './supervise.ts';
 
-export type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus } from './options.ts';
-export { ComponentFailedError, ComponentUnavailableError } from './options.ts';
+export type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus, TemporalServer } from './options.ts';
+export { ComponentFailedError, ComponentUnavailableError, TEMPORAL_SERVERS } from './options.ts';
 
 const silent = (): void => undefined;
 
@@ -50,7 +51,7 @@ async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
   const lab = labOf(dir, record, options.progress);
   if (known === undefined) await cleanUp(lab); // its folder was deleted while it ran
   if (!portsAgree(record, options)) {
-    if (await isUp(lab, COMPONENTS.temporal)) throw new Error(`the lab in ${dir} runs Temporal on port ${record.ports['temporal']} already: run \`lab down\` first to change ports`);
+    if (await any(componentsOf({ ...record, kubernetes: false, nodes: 'none', s3: false }), (component) => isUp(lab, component))) throw new Error(`the lab in ${dir} runs Temporal on port ${record.ports['temporal']} already: run \`lab down\` first to change ports`);
     for (const [key, port] of [['temporal', options.temporalPort], ['temporal-ui', options.uiPort]] as const) {
       if (port === undefined) continue;
       if (!(await canListen(port))) throw new Error(`port ${port} on 127.0.0.1 is taken by another process: choose another`);
@@ -100,9 +101,9 @@ export async function down(options: DownOptions = {}): Promise<void> {
       };
       await Promise.all(Object.values(COMPONENTS).map(stop));
       await cleanUp(labOf(dir, record, progress));
-      await writeRecord(dir, { ...record, temporal: false, kubernetes: false, nodes: 'none', s3: false });
+      await writeRecord(dir, { ...record, temporal: 'none', kubernetes: false, nodes: 'none', s3: false });
       if (options.purge === true) {
-        for (const data of ['temporal', 's3', 'etcd', 'kubernetes', 'containerd', 'kubelet', 'processes', 'kubeconfig', 'lab.json']) {
+        for (const data of ['temporal', 'temporal-cluster', 'postgres', 's3', 'etcd', 'kubernetes', 'containerd', 'kubelet', 'processes', 'kubeconfig', 'lab.json']) {
           await rm(join(dir, data), { recursive: true, force: true });
         }
       }
@@ -183,7 +184,7 @@ async function startInOrder(lab: Lab, components: readonly Component[]): Promise
 
 type Parts = Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3'>;
 
-/** What the lab shall consist of after `up`. @throws Error when real and fake nodes would be mixed */
+/** What the lab shall consist of after `up`. @throws Error when real and fake nodes, or two servers of Temporal, would be mixed */
 function merge(record: LabRecord, options: LabOptions): Parts {
   const nodes = options.nodes ?? 'none';
   if (nodes !== 'none' && record.nodes !== 'none' && nodes !== record.nodes) {
@@ -191,17 +192,25 @@ function merge(record: LabRecord, options: LabOptions): Parts {
   }
   if (nodes !== 'none' && options.kubernetes === false) throw new Error(`nodes "${nodes}" need Kubernetes`);
   return {
-    temporal: record.temporal || (options.temporal ?? true),
+    temporal: mergeTemporal(record.temporal, options),
     kubernetes: record.kubernetes || (options.kubernetes ?? true),
     nodes: nodes === 'none' ? record.nodes : nodes,
     s3: record.s3 === true || options.s3 === true,
   };
 }
 
+function mergeTemporal(known: LabRecord['temporal'], { temporal = true, uiPort }: LabOptions): LabRecord['temporal'] {
+  if (temporal === false) return known;
+  const wanted: TemporalServer = temporal === true ? (known === 'none' ? 'dev' : known) : temporal;
+  if (known !== 'none' && wanted !== known) throw new Error(`this lab has Temporal as ${known}: run \`lab down\` first, or use another --state-dir for ${wanted}`);
+  if (wanted === 'cluster' && uiPort !== undefined) throw new Error('Temporal as a cluster has no UI: leave out --ui-port');
+  return wanted;
+}
+
 /** What this call must see up: not a part of the lab that it did not ask for (a test may hold that one down). */
 function wantedComponents(target: Parts, options: LabOptions): Component[] {
   const kubernetes = options.kubernetes ?? true;
-  return componentsOf({ temporal: options.temporal ?? true, kubernetes, nodes: kubernetes ? target.nodes : 'none', s3: options.s3 === true });
+  return componentsOf({ temporal: options.temporal === false ? 'none' : target.temporal, kubernetes, nodes: kubernetes ? target.nodes : 'none', s3: options.s3 === true });
 }
 
 function covers(known: LabRecord, target: Parts): boolean {
@@ -220,7 +229,7 @@ function stateOf(lab: Lab): LabState {
   const { record } = lab;
   return {
     stateDir: lab.dir,
-    ...(record.temporal ? { temporal: { address: temporalAddress(lab), uiUrl: temporalUiUrl(lab), namespace: NAMESPACE } } : {}),
+    ...(record.temporal === 'none' ? {} : { temporal: { address: temporalAddress(lab), ...(record.temporal === 'dev' ? { uiUrl: temporalUiUrl(lab) } : {}), namespace: NAMESPACE } }),
     ...(record.kubernetes ? { kubernetes: { kubeconfig: kubeconfigPath(lab), server: apiServerUrl(lab) } } : {}),
     ...(record.nodes === 'none' ? {} : { nodes: record.nodes }),
     ...(record.s3 === true ? { s3: s3Access(lab) } : {}),
@@ -230,4 +239,8 @@ function stateOf(lab: Lab): LabState {
 
 async function all<T>(items: readonly T[], test: (item: T) => Promise<boolean>): Promise<boolean> {
   return (await Promise.all(items.map(test))).every(Boolean);
+}
+
+async function any<T>(items: readonly T[], test: (item: T) => Promise<boolean>): Promise<boolean> {
+  return (await Promise.all(items.map(test))).some(Boolean);
 }

@@ -1,6 +1,6 @@
 /** `npm run lab -- up|down|status` */
 import { Command, Option } from 'commander';
-import { down, status, up, type LabOptions, type LabState, type LabStatus } from './lab.ts';
+import { down, status, TEMPORAL_SERVERS, up, type LabOptions, type LabState, type LabStatus, type TemporalServer } from './lab.ts';
 import { DEFAULT_STATE_DIR } from './store.ts';
 
 const PARTS = ['temporal', 'kubernetes'] as const;
@@ -12,7 +12,7 @@ interface CommonFlags {
 interface UpFlags extends CommonFlags {
   nodes?: 'none' | 'kubelet' | 'kwok';
   only?: (typeof PARTS)[number];
-  temporal: boolean;
+  temporal?: false | TemporalServer;
   kubernetes: boolean;
   s3?: true;
   temporalPort?: number;
@@ -47,6 +47,7 @@ Examples:
   npm run lab -- up                          Temporal and a control plane without nodes
   npm run lab -- up --nodes kubelet          this machine becomes a node (Linux, root)
   npm run lab -- up --only temporal
+  npm run lab -- up --temporal cluster       needs PostgreSQL (apt-get install postgresql)
   KUBECONFIG=.holdfast/lab/kubeconfig kubectl get pods -A
   npm run lab -- down --purge`,
   );
@@ -56,6 +57,7 @@ program
   .description('bring up what is missing, keep what runs, start again what died (data kept)')
   .addOption(new Option('--nodes <kind>', 'add nodes; a cluster keeps those it has').choices(['none', 'kubelet', 'kwok']))
   .addOption(new Option('--only <part>', 'only this part').choices(PARTS))
+  .addOption(new Option('--temporal <server>', 'which Temporal: the dev server, or its services in processes of their own on PostgreSQL (default: the one the lab has, else dev)').choices(TEMPORAL_SERVERS))
   .option('--no-temporal', 'without Temporal')
   .option('--no-kubernetes', 'without Kubernetes')
   .option('--s3', 'add a server that speaks S3')
@@ -66,7 +68,7 @@ program
   .action(async (flags: UpFlags) => {
     const options: LabOptions = {
       stateDir: flags.stateDir,
-      temporal: flags.temporal && flags.only !== 'kubernetes',
+      temporal: flags.only === 'kubernetes' ? false : (flags.temporal ?? true),
       kubernetes: flags.kubernetes && flags.only !== 'temporal',
       ...(flags.nodes === undefined ? {} : { nodes: flags.nodes }),
       s3: flags.s3 === true,
@@ -81,7 +83,7 @@ program
 program
   .command('down')
   .description('stop everything; leaves no process, mount, network namespace or cgroup')
-  .option('--purge', "also delete all data (Temporal's SQLite file, etcd, images); the logs stay")
+  .option('--purge', "also delete all data (Temporal's database, etcd, images); the logs stay")
   .addOption(stateDir())
   .addOption(json())
   .action(async (flags: CommonFlags & { purge?: true }) => {
@@ -102,7 +104,8 @@ program
 
 function describe(state: LabState): string {
   return [
-    ...(state.temporal ? [`Temporal    ${state.temporal.address}   (namespace ${state.temporal.namespace})`, `Temporal UI ${state.temporal.uiUrl}`] : []),
+    ...(state.temporal ? [`Temporal    ${state.temporal.address}   (namespace ${state.temporal.namespace})`] : []),
+    ...(state.temporal?.uiUrl === undefined ? [] : [`Temporal UI ${state.temporal.uiUrl}`]),
     ...(state.kubernetes ? [`Kubernetes  ${state.kubernetes.server}`, `kubeconfig  ${state.kubernetes.kubeconfig}`] : []),
     ...(state.s3 ? [`S3          ${state.s3.endpoint}   (its buckets: ${state.s3.folder})`] : []),
     ...(state.nodes ? [`nodes       ${state.nodes}`] : []),

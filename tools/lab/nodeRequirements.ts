@@ -7,7 +7,27 @@ import { ComponentUnavailableError } from './options.ts';
 const CNI_FOLDERS = ['/opt/cni/bin', '/usr/lib/cni', '/usr/libexec/cni'];
 const CAP_SYS_RESOURCE = 24n;
 
-/** Checks that this machine can be a node. @throws ComponentUnavailableError with the fix */
+/** A program that a node needs, the Debian package that has it, and the variable that names another one. */
+interface Program {
+  readonly program: string;
+  readonly package: string;
+  readonly env?: string;
+}
+
+export const NODE_PROGRAMS: readonly Program[] = [
+  { program: 'containerd', package: 'containerd', env: 'HOLDFAST_CONTAINERD_BIN' },
+  { program: 'ctr', package: 'containerd', env: 'HOLDFAST_CTR_BIN' },
+  { program: 'runc', package: 'runc', env: 'HOLDFAST_RUNC_BIN' },
+  { program: 'iptables', package: 'iptables' },
+  { program: 'ip', package: 'iproute2' },
+  { program: 'openssl', package: 'openssl' },
+  { program: 'mount', package: 'mount' },
+  { program: 'busybox', package: 'busybox-static', env: 'HOLDFAST_BUSYBOX_BIN' },
+  { program: 'tini', package: 'tini', env: 'HOLDFAST_TINI_BIN' },
+];
+export const CNI_PACKAGE = 'containernetworking-plugins';
+
+/** Checks that this machine can be a node; of what is missing it names all, and one command that brings it. @throws ComponentUnavailableError with the fix */
 export async function checkNodeRequirements(): Promise<void> {
   const refuse = (why: string): never => {
     throw new ComponentUnavailableError('kubelet', `this machine cannot be a Kubernetes node: ${why}`);
@@ -15,10 +35,22 @@ export async function checkNodeRequirements(): Promise<void> {
   if (process.platform !== 'linux') refuse('it does not run Linux; use --nodes kwok');
   if (process.getuid?.() !== 0) refuse('the kubelet needs root; run as root, or use --nodes kwok');
   if (!(await exists('/sys/fs/cgroup'))) refuse('no cgroups at /sys/fs/cgroup');
-  for (const [tool, fix] of [['ip', 'apt-get install iproute2'], ['openssl', 'apt-get install openssl'], ['mount', 'apt-get install mount']] as const) {
-    if (!(await inPath(tool))) refuse(`${tool} is missing: ${fix}`);
-  } // prettier-ignore
-  await cniFolder();
+  const missing = await missingPrograms();
+  if (missing.length > 0) refuse(`${missing.map((each) => each.program).join(', ')} missing: ${installCommand(missing)}`);
+}
+
+/** What is not there, the CNI plugins among it. @param has - whether a program is in the PATH */
+export async function missingPrograms(has: (program: string) => Promise<boolean> = inPath, env: NodeJS.ProcessEnv = process.env): Promise<Program[]> {
+  const missing: Program[] = [];
+  for (const each of NODE_PROGRAMS) if (!(each.env !== undefined && env[each.env]) && !(await has(each.program))) missing.push(each);
+  if (!(await cniFolder().then(() => true, () => false))) missing.push({ program: 'CNI plugins (bridge, host-local)', package: CNI_PACKAGE, env: 'HOLDFAST_CNI_BIN_DIR' });
+  return missing;
+}
+
+/** One command for all of them. */
+export function installCommand(missing: readonly Program[]): string {
+  const named = missing.flatMap(({ env }) => env ?? []);
+  return `apt-get install ${[...new Set(missing.map((each) => each.package))].join(' ')}${named.length === 0 ? '' : `, or set ${named.join(', ')}`}`;
 }
 
 /** The folder of the CNI plugins. @throws ComponentUnavailableError */
@@ -29,7 +61,7 @@ export async function cniFolder(): Promise<string> {
   }
   throw new ComponentUnavailableError(
     'kubelet',
-    `no CNI plugins (bridge, host-local) in ${explicit ?? CNI_FOLDERS.join(', ')}: apt-get install containernetworking-plugins, or set HOLDFAST_CNI_BIN_DIR`,
+    `no CNI plugins (bridge, host-local) in ${explicit ?? CNI_FOLDERS.join(', ')}: apt-get install ${CNI_PACKAGE}, or set HOLDFAST_CNI_BIN_DIR`,
   );
 }
 

@@ -2,6 +2,11 @@
 
 export const COMPONENT_NAMES = [
   'temporal',
+  'postgres',
+  'temporal-matching',
+  'temporal-frontend',
+  'temporal-history',
+  'temporal-worker',
   'etcd',
   'kube-apiserver',
   'kube-controller-manager',
@@ -16,11 +21,15 @@ export type ComponentName = (typeof COMPONENT_NAMES)[number];
 /** `kubelet`: this machine is a real node (Linux, root). `kwok`: fake nodes for thousands of pods. */
 export type Nodes = 'none' | 'kubelet' | 'kwok';
 
+/** `dev`: the dev server on SQLite, one process with its UI. `cluster`: each of the server's services in a process of its own, on PostgreSQL, without a UI. */
+export const TEMPORAL_SERVERS = ['dev', 'cluster'] as const;
+export type TemporalServer = (typeof TEMPORAL_SERVERS)[number];
+
 export interface LabOptions {
   /** Folder of data, logs and process records. @default ".holdfast/lab" in the current directory */
   stateDir?: string;
-  /** Temporal's dev server with its UI. @default true */
-  temporal?: boolean;
+  /** `true`: the server that the lab has, or the dev server. @default true */
+  temporal?: boolean | TemporalServer;
   /** etcd, API server, controller manager, scheduler. @default true */
   kubernetes?: boolean;
   /** Adds nodes; `none` takes none away. @default "none" */
@@ -29,7 +38,7 @@ export interface LabOptions {
   s3?: boolean;
   /** Port of Temporal's gRPC front end on 127.0.0.1. Default: a free one, remembered in the state folder. */
   temporalPort?: number;
-  /** Port of Temporal's UI on 127.0.0.1. Default: a free one, remembered in the state folder. */
+  /** Port of the dev server's UI on 127.0.0.1. Default: a free one, remembered in the state folder. */
   uiPort?: number;
   /** Told about every step that takes time. Default: nobody. */
   progress?: (line: string) => void;
@@ -38,7 +47,7 @@ export interface LabOptions {
 export interface DownOptions {
   /** @default ".holdfast/lab" in the current directory */
   stateDir?: string;
-  /** Also deletes all data (Temporal's SQLite file, etcd, images); the logs stay. @default false */
+  /** Also deletes all data (Temporal's database, etcd, images); the logs stay. @default false */
   purge?: boolean;
   progress?: (line: string) => void;
 }
@@ -46,7 +55,8 @@ export interface DownOptions {
 export interface LabState {
   /** Absolute. */
   stateDir: string;
-  temporal?: { address: string; uiUrl: string; namespace: string };
+  /** `uiUrl`: of the dev server. */
+  temporal?: { address: string; uiUrl?: string; namespace: string };
   kubernetes?: { kubeconfig: string; server: string };
   nodes?: 'kubelet' | 'kwok';
   s3?: S3Access;

@@ -10,6 +10,12 @@ export interface ProcessIdentity {
   readonly startTime: string;
 }
 
+/** Of the operating system. */
+export interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 const run = promisify(execFile);
 
 /**
@@ -41,11 +47,11 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
  * Starts a process that outlives this one: own session (a terminal's Ctrl-C does not reach it), output appended to a file.
  * @throws Error when the command cannot be executed
  */
-export async function startDetached(command: string, args: readonly string[], options: { log: string; cwd: string; env: NodeJS.ProcessEnv }): Promise<ProcessIdentity> {
+export async function startDetached(command: string, args: readonly string[], options: { log: string; cwd: string; env: NodeJS.ProcessEnv; user?: User }): Promise<ProcessIdentity> {
   const log = await open(options.log, 'a');
   try {
     await log.write(`--- ${new Date().toISOString()} ${[command, ...args].join(' ')}\n`);
-    const child = spawn(command, args, { detached: true, stdio: ['ignore', log.fd, log.fd], cwd: options.cwd, env: options.env });
+    const child = spawn(command, args, { detached: true, stdio: ['ignore', log.fd, log.fd], cwd: options.cwd, env: options.env, ...options.user });
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
       child.once('error', reject);

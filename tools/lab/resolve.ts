@@ -19,7 +19,7 @@ export interface ResolveContext {
 }
 
 /**
- * Finds a binary: explicit path in the environment, PATH, the cache, official download, build from Go modules. The first that
+ * Finds a binary: explicit path in the environment, PATH and the distributions' own folders, the cache, official download, build from Go modules. The first that
  * works is taken; an explicit path that is wrong is an error and never silently replaced.
  * @returns the absolute path
  * @throws ComponentUnavailableError listing every place that was tried, and the fix
@@ -40,14 +40,15 @@ export async function resolve(spec: BinarySpec, context: ResolveContext): Promis
     throw new ComponentUnavailableError(spec.name, `${spec.env}=${explicit} is not an executable file: correct or unset it`);
   }
 
-  for (const folder of (env['PATH'] ?? '').split(delimiter).filter((each) => each !== '')) {
+  const inPath = (env['PATH'] ?? '').split(delimiter).filter((each) => each !== '');
+  for (const folder of [...inPath, ...(spec.folders ?? [])]) {
     const path = join(folder, spec.name);
     if (!(await isExecutable(path))) continue;
     const version = await versionOf(spec, path);
     if (version === undefined) return path;
     tried.push(`${path}: its version is not usable here: ${version}`);
   }
-  if (tried.length === 0) tried.push('not in PATH');
+  if (tried.length === 0) tried.push(['not in PATH', ...(spec.folders ?? [])].join(', '));
 
   const target = join(cacheFolder(env), spec.release, spec.version, spec.name);
   if (await isExecutable(target)) return target;

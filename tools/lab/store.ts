@@ -25,12 +25,19 @@ export async function createLabFolder(dir: string): Promise<string> {
 
 export const readRecord = (dir: string): Promise<LabRecord | undefined> => readJson<LabRecord>(recordPath(dir));
 
-export const writeRecord = (dir: string, record: LabRecord): Promise<void> => writeJson(recordPath(dir), record);
+const writing = new Map<string, Promise<void>>();
+
+/** One after the other, each with what the record has by then: components that start beside each other write it, and what stays must be the newest. */
+export async function writeRecord(dir: string, record: LabRecord): Promise<void> {
+  const written = (writing.get(dir) ?? Promise.resolve()).then(async () => await writeJson(recordPath(dir), record));
+  writing.set(dir, written.catch(() => undefined));
+  await written;
+}
 
 export function newRecord(dir: string): LabRecord {
   return {
     id: createHash('sha256').update(dir).digest('hex').slice(0, 8),
-    temporal: false,
+    temporal: 'none',
     kubernetes: false,
     nodes: 'none',
     ports: {},

@@ -30,16 +30,16 @@ export async function startComponent(lab: Lab, component: Component): Promise<vo
     lab.progress(`${name}: runs but does not answer; restarting it`);
     await stopProcess(old, component.stop.signal, component.stop.withinMs);
   }
-  await killStrays(lab, component.binaries[0]); // two servers on the same data would ruin it
+  await killStrays(lab, component); // two servers on the same data would ruin it
   await assignPorts(lab, component);
   await component.prepare?.(lab);
 
   const binary = lab.binaries[component.binaries[0]];
   if (binary === undefined) throw new Error(`${name}: its binary was not resolved`);
-  const { args, env } = component.command(lab);
+  const { args, env, user } = await component.command(lab);
   const log = logPath(lab.dir, name);
   const started = performance.now();
-  const identity = await startDetached(binary, args, { log, cwd: lab.dir, env: cleanEnvironment(lab, env) });
+  const identity = await startDetached(binary, args, { log, cwd: lab.dir, env: cleanEnvironment(lab, env), ...(user && { user }) });
   await writeProcess(lab.dir, name, identity);
 
   let died = false;

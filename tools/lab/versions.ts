@@ -11,6 +11,8 @@ export interface BinarySpec {
   readonly version: string;
   /** Environment variable with an explicit path. */
   readonly env: string;
+  /** Where distributions put it outside of PATH, the best first. */
+  readonly folders?: readonly string[];
   /** How a binary found in PATH says its version, and which answers will do. Absent: any version will do. */
   readonly versionCheck?: { readonly args: readonly string[]; readonly accept: RegExp };
   readonly download?: Download;
@@ -30,18 +32,61 @@ export interface Download {
 
 /**
  * `install`: the module has no replace directives, so `go install pkg@version` works.
- * `module`: needs a go.mod of our own (a dependency's replace directives are ignored by Go).
+ * `module`: needs a go.mod of our own (a dependency's replace directives are ignored by Go); where the package is `.`, also the program, `main`.
  */
 export type GoBuild =
   | { readonly kind: 'install'; readonly package: string }
-  | { readonly kind: 'module'; readonly package: string; readonly goMod: string; readonly ldflags: string };
+  | { readonly kind: 'module'; readonly package: string; readonly goMod: string; readonly ldflags: string; readonly main?: string };
 
 const TEMPORAL = '1.5.1';
+/** The one in the CLI above. */
+const TEMPORAL_SERVER = '1.29.1';
 const ETCD = '3.6.6';
 const KUBERNETES = '1.34.3';
 const KWOK = '0.7.0';
 const VERSITYGW = '1.8.0';
 const HELM = '3.19.2';
+const OTELCOL = '0.162.0';
+const COMPOSE = '2.40.3';
+/** The one in Temporal's CLI above. */
+const TEMPORAL_UI = '2.42.1';
+
+/** https://opentelemetry.io/docs/collector/extend/ocb/ */
+const OTELCOL_MAIN = `package main
+
+import (
+	"log"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/provider/yamlprovider"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/otelcol"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/otlpreceiver"
+	"go.opentelemetry.io/collector/service/telemetry"
+)
+
+func factories() (otelcol.Factories, error) {
+	receivers, err := otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory())
+	if err != nil {
+		return otelcol.Factories{}, err
+	}
+	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](fileexporter.NewFactory())
+	// It says nothing of itself.
+	silent := telemetry.NewFactory(func() component.Config { return struct{}{} })
+	return otelcol.Factories{Receivers: receivers, Exporters: exporters, Telemetry: silent}, err
+}
+
+func main() {
+	settings := otelcol.CollectorSettings{BuildInfo: component.BuildInfo{Command: "otelcol", Version: "${OTELCOL}"}, Factories: factories}
+	settings.ConfigProviderSettings.ResolverSettings = confmap.ResolverSettings{DefaultScheme: "yaml", ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()}}
+	if err := otelcol.NewCommand(settings).Execute(); err != nil {
+		log.Fatal(err)
+	}
+}
+`;
 
 /** Kubernetes' staging modules: k8s.io/kubernetes v1.x.y requires them as v0.0.0 and replaces them, so we must too. */
 const STAGING = [
@@ -82,6 +127,23 @@ function kubernetesBinary(name: string, env: string): BinarySpec {
   };
 }
 
+/** With the CLI's versions of all modules, so that what was compiled for the CLI need not be compiled again. */
+const TEMPORAL_SERVER_GO_MOD = `module build\ngo 1.25\nrequire github.com/temporalio/cli v${TEMPORAL}\nrequire go.temporal.io/server v${TEMPORAL_SERVER}\n`;
+
+function temporalServerBinary(name: string, env: string, goPackage: string): BinarySpec {
+  const release = `https://github.com/temporalio/temporal/releases/download/v${TEMPORAL_SERVER}`;
+  return {
+    name,
+    release: 'temporal-server',
+    version: TEMPORAL_SERVER,
+    env,
+    versionCheck: { args: ['--version'], accept: /version 1\.29\./ },
+    download: { url: `${release}/temporal_${TEMPORAL_SERVER}_\${os}_\${arch}.tar.gz`, checksumUrl: `${release}/checksums.txt`, member: name },
+    go: { kind: 'module', package: `go.temporal.io/server/cmd/${goPackage}`, goMod: TEMPORAL_SERVER_GO_MOD, ldflags: '-s -w' },
+    fix: `install Temporal's server ${TEMPORAL_SERVER} (https://github.com/temporalio/temporal/releases), or Go >= 1.25 so that the lab can build it`,
+  };
+}
+
 const TEMPORAL_RELEASE = `https://github.com/temporalio/cli/releases/download/v${TEMPORAL}`;
 const ETCD_RELEASE = `https://github.com/etcd-io/etcd/releases/download/v${ETCD}`;
 
@@ -99,6 +161,18 @@ export const BINARIES = {
     },
     go: { kind: 'install', package: 'github.com/temporalio/cli/cmd/temporal' },
     fix: 'install the Temporal CLI (https://docs.temporal.io/cli), or Go >= 1.25 so that the lab can build it',
+  },
+  'temporal-server': temporalServerBinary('temporal-server', 'HOLDFAST_TEMPORAL_SERVER_BIN', 'server'),
+  'temporal-sql-tool': temporalServerBinary('temporal-sql-tool', 'HOLDFAST_TEMPORAL_SQL_TOOL_BIN', 'tools/sql'),
+  postgres: {
+    name: 'postgres',
+    release: 'postgresql',
+    version: '15',
+    env: 'HOLDFAST_POSTGRES_BIN',
+    // Debian's.
+    folders: [15, 16, 17, 18].map((version) => `/usr/lib/postgresql/${version}/bin`),
+    versionCheck: { args: ['--version'], accept: /PostgreSQL\) (1[5-9]|[2-9]\d)/ },
+    fix: 'apt-get install postgresql',
   },
   etcd: {
     name: 'etcd',
@@ -162,6 +236,38 @@ export const BINARIES = {
       ldflags: ['-s -w', `-X helm.sh/helm/v3/internal/version.version=v${HELM}`, ...['Major=1', `Minor=${KUBERNETES.split('.')[1]}`].flatMap((part) => [`-X helm.sh/helm/v3/pkg/chartutil.k8sVersion${part}`, `-X helm.sh/helm/v3/pkg/lint/rules.k8sVersion${part}`])].join(' '),
     },
     fix: `install Helm ${HELM} (https://helm.sh), or Go >= 1.25 so that the lab can build it`,
+  },
+  'temporal-ui': {
+    name: 'temporal-ui',
+    release: 'temporal-ui',
+    version: TEMPORAL_UI,
+    env: 'HOLDFAST_TEMPORAL_UI_BIN',
+    go: { kind: 'module', package: 'github.com/temporalio/ui-server/v2/cmd/server', goMod: `module build\ngo 1.25\nrequire github.com/temporalio/cli v${TEMPORAL}\nrequire github.com/temporalio/ui-server/v2 v${TEMPORAL_UI}\n`, ldflags: '-s -w' },
+    fix: 'install Go >= 1.25 so that the lab can build Temporal\'s UI',
+  },
+  'docker-compose': {
+    name: 'docker-compose',
+    release: 'docker-compose',
+    version: COMPOSE,
+    env: 'HOLDFAST_DOCKER_COMPOSE_BIN',
+    versionCheck: { args: ['version', '--short'], accept: /^v?2\.([3-9]\d)\./ },
+    go: { kind: 'module', package: 'github.com/docker/compose/v2/cmd', goMod: `module build\ngo 1.25\nrequire github.com/docker/compose/v2 v${COMPOSE}\n`, ldflags: `-s -w -X github.com/docker/compose/v2/internal.Version=v${COMPOSE}` },
+    fix: `install Docker Compose ${COMPOSE} (https://docs.docker.com/compose/install/), or Go >= 1.25 so that the lab can build it`,
+  },
+  otelcol: {
+    name: 'otelcol',
+    release: 'otelcol',
+    version: OTELCOL,
+    env: 'HOLDFAST_OTELCOL_BIN',
+    // The published ones have hundreds of parts. This one is made as the project's own builder makes them, of what the tests need.
+    go: {
+      kind: 'module',
+      package: '.',
+      goMod: ['module build', 'go 1.26.0', 'require (', `go.opentelemetry.io/collector/otelcol v${OTELCOL}`, `go.opentelemetry.io/collector/receiver/otlpreceiver v${OTELCOL}`, `github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v${OTELCOL}`, ')', ''].join('\n'),
+      main: OTELCOL_MAIN,
+      ldflags: '-s -w',
+    },
+    fix: 'install Go >= 1.26 so that the lab can build the OpenTelemetry Collector, or name one that has the receiver otlp and the exporter file in HOLDFAST_OTELCOL_BIN',
   },
   containerd: {
     name: 'containerd',

@@ -96,7 +96,7 @@ export class SimulatorClient {
    * Resolves with the first truthy value of `probe`, which is looked at after every change of the simulator's state.
    * @param what said in the error. @param timeoutMs default 30 s
    */
-  async waitFor<T>(probe: (simulator: this) => Promise<T>, what = 'the condition', timeoutMs = 30_000): Promise<NonNullable<T>> {
+  async waitFor<T>(probe: (simulator: this) => Promise<T>, what = 'the condition', timeoutMs = 60_000): Promise<NonNullable<T>> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const { version } = await this.health();
@@ -109,7 +109,7 @@ export class SimulatorClient {
   }
 
   /** Waits until a job is at that status (or has passed it). */
-  waitForJob(id: number, status: 'in_progress' | 'completed', timeoutMs = 30_000): Promise<SimulatedJob> {
+  waitForJob(id: number, status: 'in_progress' | 'completed', timeoutMs = 60_000): Promise<SimulatedJob> {
     const probe = async (): Promise<SimulatedJob | undefined> => {
       const job = await this.job(id);
       return job.status === status || job.status === 'completed' ? job : undefined;

@@ -147,12 +147,12 @@ export class Control {
    * Resolves with the first truthy value of `probe`, which is looked at after every change of the simulator's state.
    * @param what said in the error. @param timeoutMs default 30 s
    */
-  async waitFor<T>(probe: (simulator: this) => T, what = 'the condition', timeoutMs = 30_000): Promise<NonNullable<T>> {
+  async waitFor<T>(probe: (simulator: this) => T, what = 'the condition', timeoutMs = 60_000): Promise<NonNullable<T>> {
     return this.world.changes.waitFor(() => probe(this), what, timeoutMs);
   }
 
   /** Waits until a job is at that status (or has passed it). */
-  async waitForJob(id: number, status: 'in_progress' | 'completed', timeoutMs = 30_000): Promise<SimulatedJob> {
+  async waitForJob(id: number, status: 'in_progress' | 'completed', timeoutMs = 60_000): Promise<SimulatedJob> {
     const reached = (job: SimulatedJob | undefined): boolean => job?.status === status || job?.status === 'completed';
     const job = await this.waitFor(() => (reached(this.world.jobs.get(id)) ? this.world.jobs.get(id) : undefined), `job ${id} ${status}`, timeoutMs);
     return structuredClone(job);

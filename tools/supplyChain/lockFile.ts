@@ -24,9 +24,9 @@ export interface LockedPackage extends LockEntry {
   readonly path: string;
 }
 
-/** All packages, the project itself left out. */
-export function lockedPackages(): LockedPackage[] {
-  const { packages } = JSON.parse(readFileSync(`${PROJECT}/package-lock.json`, 'utf8')) as { packages: Record<string, LockEntry> };
+/** All packages, the project itself left out. @param file - another lock file of the project */
+export function lockedPackages(file = 'package-lock.json'): LockedPackage[] {
+  const { packages } = JSON.parse(readFileSync(`${PROJECT}/${file}`, 'utf8')) as { packages: Record<string, LockEntry> };
   return Object.entries(packages)
     .filter(([path]) => path !== '')
     .map(([path, entry]) => ({ ...entry, path, name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length) }));

@@ -18,8 +18,24 @@ const SCHEMAS = {
   'A pod policy': podPolicySchema,
 } as const;
 
-export function printJsonSchema(output: Output, of: keyof typeof SCHEMAS): void {
-  const schema = {
+export type SchemaOf = keyof typeof SCHEMAS;
+
+/** Each schema's file in the package's folder `schemas/`. */
+export const SCHEMA_FILES: Readonly<Record<SchemaOf, string>> = {
+  'A runner': 'runner.schema.json',
+  'Runner sets': 'sets.schema.json',
+  'A job of several steps': 'job.schema.json',
+  'Declared jobs': 'jobs.schema.json',
+  'A pod policy': 'pod-policy.schema.json',
+};
+
+export function printJsonSchema(output: Output, of: SchemaOf): void {
+  const schema = jsonSchema(of);
+  output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
+}
+
+export function jsonSchema(of: SchemaOf): object {
+  return {
     title: `${of} (Holdfast)`,
     ...z.toJSONSchema(SCHEMAS[of], {
       io: 'input',
@@ -31,5 +47,4 @@ export function printJsonSchema(output: Output, of: keyof typeof SCHEMAS): void 
       },
     }),
   };
-  output.result(schema, JSON.stringify(schema, undefined, 2).split('\n'));
 }

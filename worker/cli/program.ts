@@ -1,9 +1,11 @@
 /** The commands of `holdfast`. Whatever a command needs is imported when it runs: `--help` loads no Temporal SDK. */
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { defined } from '../../core/defined.ts';
+import { packageVersion } from '../packageVersion.ts';
+import { addCompletionCommands } from './completion/completionCommand.ts';
+import { outputForm, refuseNames } from './outputOption.ts';
 import { CliError, EXIT } from './terminal/exit.ts';
-import { Output, type Terminal } from './terminal/output.ts';
+import { Output, OUTPUT_FORMS, type Terminal } from './terminal/output.ts';
 import type { CodecServerFlags } from './codecServer.ts';
 import type { PodPolicyOptions } from './podPolicy.ts';
 import { addJobCommands } from './job/jobCommands.ts';
@@ -12,6 +14,7 @@ import { addRetireCommand } from './retire/retireCommand.ts';
 import { addRunnerCommands } from './runner/runnerCommands.ts';
 import { addSetCommands } from './set/setCommands.ts';
 import { addSweepCommand } from './sweep/sweepCommand.ts';
+import { addTopCommand } from './top/topCommand.ts';
 
 const STATUSES = `
 Exit status:
@@ -29,10 +32,11 @@ Examples:
   $ holdfast worker                                        run the worker
   $ holdfast run --repo acme/app --labels linux,x64        one runner, attached until its job is done
   $ holdfast runner start --org acme --static --name big   a runner that takes many jobs
-  $ holdfast runner list --phase Busy --json
+  $ holdfast top                                           everything that runs, at a glance
+  $ holdfast runner list --phase Busy --watch
   $ holdfast runner drain runner-big --wait
   $ holdfast set apply -f sets.yaml --dry-run              sets of runners, from a file: what would change?
-  $ holdfast set list
+  $ holdfast set list -o wide
   $ holdfast job run -f job.yaml --attach                  a job of several steps: pre, test, post
   $ holdfast sweep --dry-run                               what has been left behind?
 
@@ -41,7 +45,7 @@ TEMPORAL_PROFILE, …), and HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL_UI. Option
 
 /** Parses the arguments and runs the command. @param args - without the program's name @returns the status to exit with */
 export async function holdfast(args: readonly string[], terminal: Terminal): Promise<number> {
-  const output = new Output(terminal, wantsJson(args));
+  const output = new Output(terminal, outputForm(args));
   try {
     // Its arguments belong to the demo, all of them.
     if (args[0] === 'demo') return await (await import('./demo.ts')).demo(args.slice(1));
@@ -58,22 +62,18 @@ export async function holdfast(args: readonly string[], terminal: Terminal): Pro
   }
 }
 
-/** Before the arguments are parsed, so that parsing errors take the right form too. What follows `--` is no option. */
-function wantsJson(args: readonly string[]): boolean {
-  const end = args.indexOf('--');
-  return (end < 0 ? args : args.slice(0, end)).includes('--json');
-}
-
 function createProgram(terminal: Terminal, output: Output, exit: (status: number) => void): Command {
   const program = new Command('holdfast')
     .description('Self-hosted CI runners on Kubernetes as durable Temporal workflows')
-    .version(version(), '-V, --version', 'print the version')
+    .version(packageVersion(), '-V, --version', 'print the version')
     .addOption(new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)').helpGroup('Connection:'))
     .addOption(new Option('--namespace <name>', 'Temporal namespace (TEMPORAL_NAMESPACE)').helpGroup('Connection:'))
     .addOption(new Option('--profile <name>', 'profile of temporal.toml (TEMPORAL_PROFILE)').helpGroup('Connection:'))
     .addOption(new Option('--task-queue <name>', 'task queue of the runners (HOLDFAST_TASK_QUEUE, default "holdfast")').helpGroup('Connection:'))
     .addOption(new Option('--ui-url <url>', "Temporal's UI, for links (HOLDFAST_TEMPORAL_UI)").helpGroup('Connection:'))
-    .option('--json', 'one JSON document on stdout; errors and progress as JSON lines on stderr')
+    .addOption(new Option('-o, --output <form>', 'text, wide (more columns), name (ids alone), or one document as json or yaml, errors and progress as JSON lines on stderr').choices(OUTPUT_FORMS))
+    .addOption(new Option('--json', 'the same as --output json').conflicts('output'))
+    .hook('preAction', (_program, command) => refuseNames(output, command))
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
@@ -102,6 +102,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
   addJobCommands(program, { terminal, output, exit });
   addMigrateCommands(program, { terminal, output, exit });
   addRetireCommand(program, { terminal, output, exit });
+  addTopCommand(program, { terminal, output, exit });
   addSweepCommand(program, { terminal, output, exit }, () => environment(program, terminal));
 
   program
@@ -114,7 +115,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
     .command('pod-policy')
     .description("print the worker's pod policy as a ValidatingAdmissionPolicy, for kubectl apply: the API server then holds the worker to it")
     .option('--service-account <namespace/name>', "the worker's service account (required)")
-    .option('--name <name>', 'name of the policy and of its binding', 'holdfast-pods')
+    .option('--name <name>', 'name of the policy for pods and of its binding; that for claims has -claims behind it', 'holdfast-pods')
     .addHelpText('after', '\nRun it with the environment of the worker: HOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images are what it reads. See docs/security.md.')
     .action(async (options: PodPolicyOptions) => (await import('./podPolicy.ts')).podPolicy(output, environment(program, terminal), options));
   podPolicy
@@ -135,6 +136,7 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
     });
 
   program.command('demo').description('show everything on this machine, with a simulated CI server; its own options: holdfast demo --help').allowUnknownOption().allowExcessArguments();
+  addCompletionCommands(program, { terminal, output, exit });
   return program;
 }
 
@@ -147,17 +149,4 @@ function environment(program: Command, { env }: Terminal): Record<string, string
     ...shared,
     ...defined({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, TEMPORAL_PROFILE: profile, HOLDFAST_TASK_QUEUE: taskQueue }),
   };
-}
-
-/** The package's version: two folders up in the sources, three up in dist/. */
-function version(): string {
-  for (const path of ['../../package.json', '../../../package.json']) {
-    try {
-      const { name, version: found } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as { name?: string; version?: string };
-      if (name === 'holdfast' && found !== undefined) return found;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    }
-  }
-  return 'unknown';
 }

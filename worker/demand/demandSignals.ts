@@ -1,4 +1,5 @@
 /** Events on their way to sets: one signal at a time to each set, with everything that came meanwhile. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { demandSignal, type JobEvent } from '../../core/contract/index.ts';
@@ -18,6 +19,8 @@ const SIGNAL_DEADLINE_MS = 6_000;
 interface Waiting {
   readonly event: JobEvent;
   readonly size: number;
+  /** Runs something as if whoever has added the event did: in its span. */
+  readonly inItsContext: <T>(act: () => T) => T;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -47,7 +50,7 @@ export class DemandSignals {
   async send(workflowId: string, event: JobEvent, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     const sent = Promise.withResolvers<void>();
-    const entry: Waiting = { event, size: JSON.stringify(event).length, resolve: sent.resolve, reject: sent.reject };
+    const entry: Waiting = { event, size: JSON.stringify(event).length, inItsContext: AsyncLocalStorage.snapshot(), resolve: sent.resolve, reject: sent.reject };
     const giveUp = (): void => {
       const lane = this.#lanes.get(workflowId);
       const place = lane?.indexOf(entry) ?? -1;
@@ -73,9 +76,11 @@ export class DemandSignals {
     this.#lanes.set(workflowId, lane);
     while (lane.length > 0) {
       const batch = lane.splice(0, this.#fitting(lane));
+      const [oldest] = batch;
+      if (oldest === undefined) break;
       const pause = delay(this.#limits.pauseMs, undefined, { ref: false });
       try {
-        await this.#signal(workflowId, batch.map(({ event }) => event));
+        await oldest.inItsContext(async () => await this.#signal(workflowId, batch.map(({ event }) => event)));
         for (const { resolve } of batch) resolve();
       } catch (error) {
         for (const { reject } of batch) reject(error);
@@ -87,7 +92,7 @@ export class DemandSignals {
 
   async #signal(workflowId: string, events: JobEvent[]): Promise<void> {
     const client = this.#client();
-    await client.withDeadline(Date.now() + SIGNAL_DEADLINE_MS, async () => await client.workflow.getHandle(workflowId).signal(demandSignal, { events }));
+    await client.withDeadline(Date.now() + SIGNAL_DEADLINE_MS, async () => await client.workflow.getHandle(workflowId).signal(demandSignal, { events, at: Date.now() }));
   }
 
   /** How many of those that wait longest go together. */

@@ -1,6 +1,8 @@
 /** The declared jobs that run, by repository: from visibility, remembered for a few seconds. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import pMap from 'p-map';
 import { SingleFlight } from '../../activities/ciServers/singleFlight.ts';
+import { isRunning } from '../../activities/sets/isRunning.ts';
 import { readJobDefinitionId, repositoryChangeSignal, type RepositoryChange } from '../../core/contract/index.ts';
 import { runningJobDefinitions } from '../../core/domain/visibility.ts';
 
@@ -12,10 +14,12 @@ interface DefinitionsNow {
 
 /** How old the list may be that a change is matched against. */
 const AGE_MS = 5_000;
-/** How old, before it is said that a repository has none: changes of such are many, and must not cost a look each. */
-const NONE_AGE_MS = 250;
+/** How old, before it is said that a repository has none: changes of such are many, and Temporal allows a namespace 10 looks a second by default. */
+const NONE_AGE_MS = 2_000;
 /** More are not looked at. */
 const MAX_DEFINITIONS = 10_000;
+/** Declared jobs asked about at once. */
+const ASKED_AT_ONCE = 10;
 /** Whoever comes meanwhile waits for the same look: one that hangs must not keep them all. */
 const LIST_DEADLINE_MS = 3_000;
 
@@ -56,16 +60,19 @@ export class JobDefinitions {
   async #look(): Promise<DefinitionsNow> {
     const at = this.#now();
     const client = this.#client();
-    const byRepository = new Map<string, string[]>();
+    const ids = new Set<string>();
     await client.withDeadline(Date.now() + LIST_DEADLINE_MS, async () => {
-      let listed = 0;
-      for await (const { workflowId } of client.workflow.list({ query: runningJobDefinitions(this.#taskQueue), pageSize: 1_000 })) {
-        const { repository } = readJobDefinitionId(workflowId) ?? {};
-        // What has an id of somebody's own making refuses every declaration.
-        if (repository !== undefined) byRepository.set(repository, [...(byRepository.get(repository) ?? []), workflowId]);
-        if (++listed === MAX_DEFINITIONS) break;
-      }
+      for await (const { workflowId } of client.workflow.list({ query: runningJobDefinitions(this.#taskQueue), pageSize: 1_000 })) if (ids.add(workflowId).size === MAX_DEFINITIONS) break;
+      // A list may be behind, or cut short.
+      const missing = [...(this.#kept?.byRepository.values() ?? [])].flat().filter((id) => !ids.has(id));
+      await pMap(missing, async (id) => (await isRunning(client, id)) && ids.add(id), { concurrency: ASKED_AT_ONCE });
     });
+    const byRepository = new Map<string, string[]>();
+    for (const id of ids) {
+      const { repository } = readJobDefinitionId(id) ?? {};
+      // What has an id of somebody's own making refuses every declaration.
+      if (repository !== undefined) byRepository.set(repository, [...(byRepository.get(repository) ?? []), id]);
+    }
     return { at, byRepository };
   }
 

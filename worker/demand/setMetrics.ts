@@ -19,6 +19,9 @@ const METRICS: readonly (readonly [name: string, help: string, value: (status: R
   ['holdfast_set_busy_runners', 'Runners of the set that run a job', runnersIn('busy')],
   ['holdfast_set_draining_runners', 'Runners of the set that leave, after their job if they have one', runnersIn('draining')],
   ['holdfast_set_paused', '1 while the set starts no runner (paused, breaker, …), else 0', ({ paused }) => (paused === undefined ? 0 : 1)],
+  ['holdfast_set_held_back_jobs', 'Queued jobs for which limits of the set start no runner', ({ heldBack }) => heldBack?.jobs ?? 0],
+  ['holdfast_set_held_back_runners', 'Runners that the set starts no more today, because its maxRunnerHours are used up', ({ heldBack }) => heldBack?.runners ?? 0],
+  ['holdfast_set_passed_on_jobs', 'Queued jobs that other sets have, because the set could not serve them', ({ passedOn }) => passedOn ?? 0],
   ['holdfast_set_started_jobs_total', 'Jobs of the set that a runner began', ({ jobs }) => jobs.startedTotal],
   ['holdfast_set_completed_jobs_total', 'Jobs of the set that were completed', ({ jobs }) => jobs.completedTotal],
 ];

@@ -7,14 +7,16 @@ import type { Client } from '@temporalio/client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { setWorkflowId } from '../../core/contract/index.ts';
+import { setOfRunner } from '../../core/domain/setRunnerNames.ts';
 import { SparseLog } from '../sparseLog.ts';
 import { BodyBudget, BodyRefusedError } from './bodyBudget.ts';
-import type { CoveringSets } from './coveringSets.ts';
+import { SetsUnknownError, type CoveringSets } from './coveringSets.ts';
 import { DemandSignals } from './demandSignals.ts';
 import { JobDefinitions } from './jobDefinitions.ts';
-import { NamedRunners, tellRunner } from './namedRunners.ts';
+import { tellRunner } from './namedRunners.ts';
 import { OncePerKey } from './oncePerKey.ts';
 import { header, refusalOf, type Headers } from './refusal.ts';
+import { RunnerHints } from './runnerHints.ts';
 import { isSigned } from './signature.ts';
 import { ACCEPTED, BAD_SIGNATURE, BODY_LIMIT, NOT_OURS, NO_EVENT, NO_JSON, OVERLOADED, PONG, REPEATED, STALE, UNAVAILABLE, type Answer } from './webhookAnswers.ts';
 import { readDelivery, type Delivery, type JobNews } from './webhookDelivery.ts';
@@ -34,17 +36,26 @@ export interface WebhookOptions {
   readonly onDelivery?: (outcome: string) => void;
   /** Told of each event of a job that a runner of a set runs, for metrics. */
   readonly onJob?: (set: string, news: JobNews) => void;
+  /** How long the runner of a set waits for an event that its set has, in ms; see {@link RunnerHints}. @default 5000 */
+  readonly hintsHeldMs?: number;
   /** How long Temporal may take, in ms. @default 8000 (GitHub gives up on a delivery after 10 s) */
   readonly deadlineMs?: number;
   /** Deliveries on their way to Temporal at once; what is beyond is asked to come again. @default 1000 */
   readonly maxInFlight?: number;
   /** Of all bodies that are being read, in bytes. @default 16777216 */
   readonly bodyBudget?: number;
+  /** @default nothing is traced */
+  readonly traces?: DeliveryTraces | undefined;
 }
 
 /** What a delivery tells that is to be passed on. */
-type News = Extract<Delivery, { kind: 'job' | 'change' }>;
+export type News = Extract<Delivery, { kind: 'job' | 'change' }>;
 
+/** Does what has to be done with a delivery in a span of its own. `pass` takes the span, as a `traceparent`, where it is recorded. */
+export type DeliveryTraces = (news: News, delivery: string, pass: (trace?: string) => Promise<Answer>) => Promise<Answer>;
+
+/** GitHub gives up on a delivery after 10 s. */
+const DEADLINE_MS = 8_000;
 /** Deliveries. */
 const REMEMBERED = 10_000;
 /** Bodies that are being read, all together: two thousand deliveries of 8 KiB, as GitHub sends them. */
@@ -55,6 +66,7 @@ const RETRY_AFTER_S = 10;
 /** Adds the route to the server. */
 export async function registerWebhook(server: FastifyInstance, options: WebhookOptions): Promise<void> {
   const receiver = new Receiver(options);
+  server.addHook('onClose', async () => await receiver.close());
   const bodies = new BodyBudget(options.bodyBudget ?? BODY_BUDGET);
   const finish = async (reply: FastifyReply, { outcome, status, message }: Answer): Promise<FastifyReply> => {
     options.onDelivery?.(outcome);
@@ -84,8 +96,8 @@ export async function registerWebhook(server: FastifyInstance, options: WebhookO
 class Receiver {
   readonly #options: WebhookOptions;
   readonly #signals: DemandSignals;
-  readonly #runners: NamedRunners;
   readonly #definitions: JobDefinitions;
+  readonly #hints: RunnerHints;
   /**
    * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
    * another replica has passed on is not known here: the sets bear repetitions.
@@ -97,8 +109,18 @@ class Receiver {
   constructor(options: WebhookOptions) {
     this.#options = options;
     this.#signals = new DemandSignals(options.client);
-    this.#runners = new NamedRunners(options.client, options.taskQueue);
     this.#definitions = new JobDefinitions(options.client, options.taskQueue);
+    this.#hints = new RunnerHints(
+      // Its own time: that of the delivery, which it would have without a word, is over by then.
+      async (name, event) => await options.client().withDeadline(Date.now() + (options.deadlineMs ?? DEADLINE_MS), async () => await tellRunner(options.client(), name, event)),
+      (error) => this.#log.line('hint', (leftOut) => options.logger.warn({ err: error, leftOut }, 'a runner of a set was not told of its job; its set was')),
+      options.hintsHeldMs,
+    );
+  }
+
+  /** Tells what waits to be told. */
+  async close(): Promise<void> {
+    await this.#hints.close();
   }
 
   /** Says in the log why a delivery is refused. */
@@ -117,7 +139,7 @@ class Receiver {
     try {
       // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
       const delivery = header(headers, 'x-github-delivery');
-      const { result, repeated } = await this.#passed.do(`${delivery} ${header(headers, 'x-hub-signature-256')}`, async () => await this.#pass(read, delivery));
+      const { result, repeated } = await this.#passed.do(`${delivery} ${header(headers, 'x-hub-signature-256')}`, async () => await this.#passTraced(read, delivery));
       return repeated && result === ACCEPTED ? REPEATED : result;
     } finally {
       this.#inFlight--;
@@ -136,9 +158,14 @@ class Receiver {
     return this.refused(read.kind === 'stale' ? STALE : NO_EVENT, headers);
   }
 
+  async #passTraced(read: News, delivery: string): Promise<Answer> {
+    const { traces } = this.#options;
+    return traces === undefined ? await this.#pass(read, delivery) : await traces(read, delivery, async (trace) => await this.#pass(traced(read, trace), delivery));
+  }
+
   /** Never throws: that Temporal does not accept the event is an answer. */
   async #pass({ kind, news }: News, delivery: string): Promise<Answer> {
-    const { client, logger, deadlineMs = 8_000 } = this.#options;
+    const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
       const telling = client().withDeadline(Date.now() + deadlineMs, async () => (kind === 'job' ? await this.#passJob(news, deadline) : await this.#definitions.tell(news.repository, news.change)));
@@ -171,24 +198,30 @@ class Receiver {
    */
   async #tell(news: JobNews, signal: AbortSignal): Promise<{ told: boolean; runBy: string | undefined }> {
     const { runner } = news;
-    const client = this.#options.client();
-    const found = runner === undefined ? [] : await this.#runners.find(runner.name);
-    const runBy = found.find(({ set }) => set !== undefined)?.set;
-    const told = await Promise.all([
-      this.#tellSets(news, found.flatMap(({ set }) => (set === undefined ? [] : [setWorkflowId(set)])), signal),
-      ...(runner === undefined ? [] : found.filter(({ running }) => running).map(async ({ workflowId }) => await tellRunner(client, workflowId, runner.event))),
-    ]);
-    return { told: told.includes(true), runBy };
+    const set = runner === undefined ? undefined : setOfRunner(runner.name);
+    const sets = await this.#tellSets(news, set, signal);
+    // When a job failed tells whether it was interrupted.
+    const mayWait = sets.isOwnTold && (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');
+    if (runner !== undefined && mayWait) this.#hints.later(runner.name, runner.event);
+    const toldRunner = runner !== undefined && !mayWait && (await tellRunner(this.#options.client(), runner.name, runner.event));
+    return { told: sets.told || toldRunner, runBy: sets.isOwnThere ? set : undefined };
   }
 
-  /** @param own - sets whose runner runs the job: they learn that it is busy, or free again @returns whether any has the event */
-  async #tellSets(news: JobNews, own: readonly string[], signal: AbortSignal): Promise<boolean> {
+  /**
+   * @param own - the set whose runner may run the job: it learns that it is busy, or free again
+   * @returns whether any has the event, whether that set is there, and whether it has the event
+   */
+  async #tellSets(news: JobNews, own: string | undefined, signal: AbortSignal): Promise<{ told: boolean; isOwnThere: boolean; isOwnTold: boolean }> {
+    const ownId = own === undefined ? undefined : setWorkflowId(own);
     for (let again = false; ; again = true) {
       const { chosen, running } = await this.#options.sets.choose(news, again);
-      const ids = [...new Set([...(chosen === undefined ? [] : [chosen]), ...own.filter((id) => running.has(id))])];
+      const isOwnThere = ownId !== undefined && running.has(ownId);
+      const ids = [...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])])];
       const told = await Promise.all(ids.map(async (id) => await this.#signals.send(id, news.event, signal)));
+      // A list that is behind: it is to come again.
+      if (again && chosen !== undefined && !told.includes(true)) throw new SetsUnknownError(`${chosen} is listed, and has ended`);
       // Ended since it was listed: the job is for whichever set covers it now.
-      if (again || chosen === undefined || told[0]) return told.includes(true);
+      if (again || chosen === undefined || told[0]) return { told: told.includes(true), isOwnThere, isOwnTold: ownId !== undefined && told[ids.indexOf(ownId)] === true };
     }
   }
 
@@ -202,6 +235,12 @@ class Receiver {
     }
     return isSigned(body, signature, secrets);
   }
+}
+
+/** A set starts a runner for a job that is queued: in the job's trace. */
+function traced(read: News, trace: string | undefined): News {
+  if (trace === undefined || read.kind !== 'job' || read.news.event.action !== 'queued') return read;
+  return { ...read, news: { ...read.news, event: { ...read.news.event, trace } } };
 }
 
 async function within<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {

@@ -10,6 +10,8 @@ export type Delivery = { readonly kind: 'job'; readonly news: JobNews } | Change
 /** One event of one job, for the set that has to serve it and for the runner that runs it. */
 export interface JobNews {
   readonly event: JobEvent;
+  /** Id of the workflow run that the job is of. */
+  readonly run?: number;
   /** Slug of the enterprise that the repository's owner belongs to. */
   readonly enterprise?: string;
   /** The runner, where it may be one of ours. */
@@ -24,6 +26,7 @@ const workflowJobEvent = z.object({
   action: z.string(),
   workflow_job: z.object({
     id: z.int().positive(),
+    run_id: z.int().positive().nullish().catch(undefined),
     run_attempt: z.int().positive().nullish(),
     name: short(200).nullish(),
     labels: z.array(z.string()).nullish(),
@@ -66,6 +69,7 @@ export function readDelivery(eventName: string, body: unknown, nowMs: number): D
   const runner = OUR_RUNNER_NAME.test(name) ? { name, event: runnerEvent(event, job, name) } : undefined;
   const news: JobNews = {
     event,
+    ...(job.run_id && { run: job.run_id }),
     ...(enterprise && { enterprise: enterprise.slug }),
     ...(runner && { runner }),
     ...durations(action, job),

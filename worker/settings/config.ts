@@ -11,6 +11,7 @@ import type { StorePlace } from '../../activities/compute/kubernetes/storeAccess
 import { RESTRICTED, podPolicySchema, type PodPolicy } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { readDocument } from './settingDocument.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
+import { tracesWanted } from './traces.ts';
 import { unknownSettings } from './unknownSettings.ts';
 import { webhookSecrets, type WebhookEndpoint, type WebhookSecrets } from './webhookSecrets.ts';
 
@@ -32,6 +33,8 @@ export interface HoldfastConfig {
         readonly kind: 'kubernetes';
         readonly namespace: string | undefined;
         readonly allNamespaces: boolean;
+        /** `undefined`: no RunnerSet resources. */
+        readonly runnerSetNamespace: string | undefined;
         readonly kubeconfig: string | undefined;
         readonly context: string | undefined;
         readonly image: string;
@@ -63,6 +66,8 @@ export interface HoldfastConfig {
   readonly maxActivities: number;
   readonly workflowStacks: boolean;
   readonly log: { readonly level: string; readonly format: 'json' | 'text' };
+  /** Spans are exported, as OTEL_* says. */
+  readonly traces: boolean;
   readonly versioning: { readonly deploymentName: string; readonly buildId: string } | undefined;
   /** Settings that look like a slip of the pen: not wrong enough to refuse to start. */
   readonly warnings: readonly ConfigProblem[];
@@ -93,9 +98,10 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
   const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems);
   const timeouts = readDocument(set, { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' }, timeoutPolicySchema, problems) ?? {};
   const warnings = unknownSettings(set, Object.keys(settings.shape), 'worker');
+  const traces = tracesWanted(set, warnings);
   // What is missing may be there under a misspelt name.
   if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError([...problems, ...warnings]);
-  return assemble(parsed.data, { temporal, secrets, credentials, timeouts, policy, warnings, set });
+  return assemble(parsed.data, { temporal, secrets, credentials, timeouts, policy, traces, warnings, set });
 }
 
 /**
@@ -117,6 +123,7 @@ interface Read {
   readonly credentials: Credentials;
   readonly timeouts: TimeoutPolicy;
   readonly policy: PodPolicy;
+  readonly traces: boolean;
   readonly warnings: readonly ConfigProblem[];
   readonly set: Env;
 }
@@ -135,6 +142,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
             kind: 'kubernetes',
             namespace: s.HOLDFAST_KUBERNETES_NAMESPACE,
             allNamespaces: s.HOLDFAST_ALL_NAMESPACES === 'true',
+            runnerSetNamespace: s.HOLDFAST_RUNNER_SET_NAMESPACE,
             kubeconfig: s.HOLDFAST_KUBECONFIG,
             context: s.HOLDFAST_KUBE_CONTEXT,
             image: s.HOLDFAST_RUNNER_IMAGE,
@@ -161,6 +169,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
     maxActivities: s.HOLDFAST_MAX_ACTIVITIES,
     workflowStacks: s.HOLDFAST_WORKFLOW_STACKS === 'true',
     log: { level: s.HOLDFAST_LOG_LEVEL, format: s.HOLDFAST_LOG_FORMAT },
+    traces: read.traces,
     versioning:
       s.TEMPORAL_DEPLOYMENT_NAME !== undefined && s.TEMPORAL_WORKER_BUILD_ID !== undefined
         ? { deploymentName: s.TEMPORAL_DEPLOYMENT_NAME, buildId: s.TEMPORAL_WORKER_BUILD_ID }

@@ -20,6 +20,7 @@ export const settings = z.object({
 
   // -------------------------------------------------------------------------------------------- compute: kubernetes
   HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the context\'s (in a cluster: the worker\'s own), else `default`.'),
+  HOLDFAST_RUNNER_SET_NAMESPACE: dnsLabel.optional().describe('Namespace whose [RunnerSet resources](fleets.md#as-kubernetes-resources) the worker makes sets of. Default: none. Whoever may create them there may start sets.'),
   HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false').prefault('false').describe('`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole), and `namespaces` in its pod policy says which.'),
   HOLDFAST_POD_POLICY_FILE: text.optional().describe('What runners\' pods may be, whoever starts them: a YAML or JSON file, see docs/security.md. Without it: no service account, Secret, claim or part of the node.'),
   HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: `KUBECONFIG`, else the pod\'s service account, else `~/.kube/config`.'),

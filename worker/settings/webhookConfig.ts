@@ -3,11 +3,12 @@ import { readSetting, settingsIn, type HoldfastConfig } from './config.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { settings } from './settings.ts';
 import { loadTemporalConfig } from './temporalConfig.ts';
+import { tracesWanted } from './traces.ts';
 import { unknownSettings } from './unknownSettings.ts';
 import { webhookSecrets, type WebhookEndpoint } from './webhookSecrets.ts';
 
 /** Durations in ms. */
-export interface WebhookConfig extends Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'codecKeyFile' | 'taskQueue' | 'http' | 'connectTimeoutMs' | 'log' | 'warnings'> {
+export interface WebhookConfig extends Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'codecKeyFile' | 'taskQueue' | 'http' | 'connectTimeoutMs' | 'log' | 'traces' | 'warnings'> {
   readonly webhook: WebhookEndpoint;
 }
 
@@ -39,6 +40,7 @@ export function loadWebhookConfig(env: Readonly<Record<string, string | undefine
     return found;
   });
   const warnings = unknownSettings(set, Object.keys(webhookSettings.shape), 'webhook');
+  const traces = tracesWanted(set, warnings);
   if (problems.length > 0 || !parsed.success || temporal === undefined || secrets === undefined) throw new ConfigError([...problems, ...warnings]);
   const s = parsed.data;
   return {
@@ -50,6 +52,7 @@ export function loadWebhookConfig(env: Readonly<Record<string, string | undefine
     webhook: { ...s.HOLDFAST_WEBHOOK_ADDRESS, secrets },
     connectTimeoutMs: s.HOLDFAST_CONNECT_TIMEOUT,
     log: { level: s.HOLDFAST_LOG_LEVEL, format: s.HOLDFAST_LOG_FORMAT },
+    traces,
     warnings,
   };
 }

@@ -19,9 +19,10 @@ export function listVerdict({ outcome, cause }: JobVerdict): void {
   upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }, ...(cause === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.cause, value: cause }])]);
 }
 
-/** Markdown for the UI: a row for each step. */
-export function detail({ scope, warnings }: JobSpec, { name, steps, waitsFor, waitsUntil, cancel }: JobStatus): void {
+/** Markdown for the UI: the verdict, once there is one, and a row for each step. */
+export function detail({ scope, warnings }: JobSpec, { name, steps, waitsFor, waitsUntil, cancel }: JobStatus, verdict: JobVerdict | undefined): void {
   const notes = [
+    ...(verdict === undefined ? [] : [`Outcome: ${[verdict.outcome, verdict.cause].filter(Boolean).join('/')}`, verdict.message]),
     ...(scope === undefined ? [] : [`Scope: ${scope.name}`]),
     ...(waitsFor === undefined ? [] : [`Waits for ${waitsFor}${waitsUntil === undefined ? '' : `, until ${waitsUntil}`}`]),
     ...(cancel === undefined ? [] : [`Cancel: ${cancel.mode} ${cancel.reason}`]),

@@ -60,7 +60,7 @@ async function runSteps(run: JobRun): Promise<JobResult> {
         break;
       case 'end': {
         const { outcome, cause, message } = action.verdict;
-        run.close();
+        run.close(action.verdict);
         listVerdict(action.verdict);
         countJobEnd(outcome);
         return { outcome, ...defined({ cause }), message, name: run.spec.name, steps: run.status().steps, log: run.log };

@@ -7,7 +7,7 @@ import { upgradeCancellation, type Cancellation } from '../../core/domain/cancel
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { JobSpec, StepSpec } from '../../core/input/job.ts';
 import { detail } from './display.ts';
-import { isInterrupted, type JobAction, type JobFacts, type StepFacts } from './plan.ts';
+import { isInterrupted, type JobAction, type JobFacts, type JobVerdict, type StepFacts } from './plan.ts';
 
 /** One step: what it is, what has become of it, and how it is spoken to. */
 export interface RunningStep {
@@ -44,6 +44,7 @@ export class JobRun {
   #firstPodAtMs: number | undefined;
   #interruptedAtMs: number | undefined;
   #waits: Pick<JobStatus, 'waitsFor' | 'waitsUntil'> = {};
+  #verdict: JobVerdict | undefined;
 
   /** @param startedAtMs - when the job was started (ms since the epoch) */
   constructor(spec: JobSpec, startedAtMs: number) {
@@ -83,7 +84,8 @@ export class JobRun {
   }
 
   /** The last thing in a job. One that was ended by force has had no grace. */
-  close(): void {
+  close(verdict: JobVerdict): void {
+    this.#verdict = verdict;
     this.waitFor(undefined);
     if (this.#interruptedAtMs !== undefined && !this.outOfGrace && this.cancel?.mode !== 'force') this.say(`Process gracefully exited before ${formatDuration(this.spec.gracePeriodMs)} grace period`);
   }
@@ -124,7 +126,7 @@ export class JobRun {
   /** Says what the job waits for, and until when (ms since the epoch). */
   waitFor(waitsFor: string | undefined, untilMs?: number): void {
     this.#waits = defined({ waitsFor, waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString() });
-    detail(this.spec, this.status());
+    detail(this.spec, this.status(), this.#verdict);
   }
 
   facts(): JobFacts {

@@ -63,6 +63,11 @@ export function begin(state: GroupState): Step {
   return { state: { ...state, waits: false, running: { generation, superseded: false } }, actions: [{ kind: 'start', generation, commit }] };
 }
 
+/** Will the newest be to be run once this has been taken in, too? Who asks meanwhile must not hear of the older one's end as the last word. */
+export function isToRun(state: GroupState, unread: readonly GroupEvent[]): boolean {
+  return unread.reduce((known, event) => step(known, event).state, state).waits;
+}
+
 /** A webhook that is delivered late, or once more, tells of what was. Within the same moment the last to come counts. */
 function isLater({ commit, atMs }: Version, told: Version | undefined): boolean {
   return told === undefined || (commit !== told.commit && atMs >= told.atMs);

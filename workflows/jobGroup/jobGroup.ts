@@ -4,7 +4,7 @@ import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersi
 import { defined } from '../../core/defined.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
 import { movesOnWithUpgrades } from '../upgrades.ts';
-import { NO_RUNS, begin, step, type GroupAction, type GroupEvent, type GroupState } from './groupState.ts';
+import { NO_RUNS, begin, isToRun, step, type GroupAction, type GroupEvent, type GroupState } from './groupState.ts';
 import type { RunEnd } from './reportWords.ts';
 import { Reports, type CarriedReports } from './reports.ts';
 
@@ -37,7 +37,7 @@ export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedR
   const reports = new Reports(group, reported);
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
   setHandler(jobVersionSignal, (body) => void heard.push(...readVersion(body)), { description: 'A version of the change set has come: {commit, at, job, again}' });
-  setHandler(jobGroupStatusQuery, () => ({ ...statusOf(group, state), ...defined({ report: reports.status() }) }), { description: 'The newest version, and the run that is under way' });
+  setHandler(jobGroupStatusQuery, () => ({ ...statusOf(group, state), waits: isToRun(state, heard.map(({ event }) => event)), ...defined({ report: reports.status() }) }), { description: 'The newest version, and the run that is under way' });
 
   const carryOut = async (action: GroupAction): Promise<void> => {
     if (action.kind === 'supersede') return await supersede(run);

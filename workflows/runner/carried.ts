@@ -2,7 +2,7 @@
 import type { AdmittedRunner } from '../../core/calls/index.ts';
 import type { RunnerCause, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
-import type { PodView, RunnerIdentity } from '../../core/domain/pod.ts';
+import type { SeenPod, RunnerIdentity } from '../../core/domain/pod.ts';
 import type { RunnerJobs } from './jobEvents.ts';
 import type { HeardFacts } from './unregisterFacts.ts';
 
@@ -11,9 +11,9 @@ export interface RunnerState {
   readonly identity: RunnerIdentity;
   id?: number;
   /** The pod as last seen. */
-  pod?: PodView;
+  pod?: SeenPod;
   /** The pod once it has ended: what everything else waits for. */
-  ended?: PodView;
+  ended?: SeenPod;
   online: boolean;
   /** A job ran, by a word that nothing takes back: the CI server's, or the runner's own record. */
   sawJob: boolean;
@@ -33,8 +33,15 @@ export interface RunnerState {
   jobDeadline?: number;
   /** How long it was busy by its pod's word alone, since an event last told of a job of its own (ms). */
   unconfirmedMs?: number;
-  /** That was too long: another takes its place. */
-  doubted?: true;
+  /** Idle, and of no use: another takes its place. */
+  doubted?: Doubt;
+}
+
+/** Why nobody else but its own life wants an idle runner gone. */
+export interface Doubt {
+  readonly cause: RunnerCause;
+  /** What is wrong with it, as the beginning of a sentence. */
+  readonly why: string;
 }
 
 /** What continue-as-new carries over. */

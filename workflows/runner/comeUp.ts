@@ -10,6 +10,7 @@ import { formatDuration } from '../../core/domain/duration.ts';
 import type { AttemptFailure } from './carried.ts';
 import type { RunnerLife } from './life.ts';
 import { awaitEnd, awaitPod, see } from './podWaits.ts';
+import { memoOfSet } from './tellSet.ts';
 import { tellJobOfPod } from './tellJob.ts';
 
 /** Failure types of activities (activities/failures.ts) that have a cause of their own. */
@@ -105,7 +106,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
   const input = {
     place: spec.place,
     runnerName: life.runnerName,
-    pod: { identity: runner.identity, ...spec.pod },
+    pod: { identity: runner.identity, ...spec.pod, ...defined({ tellsBusy: memoOfSet().tellsBusy }) },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
     dueWithinMs: Math.min(podUnscheduledMs, podPendingMs),
   };
@@ -113,7 +114,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
     () => life.cancel !== undefined,
     async () => {
       if (spec.scope === undefined) return await clusterCalls({ summary: 'create the pod', withinMs }).provision(input);
-      const registration = { scope: spec.scope, labels: spec.labels, groupId: spec.runnerGroupId, ephemeral: spec.ephemeral, mode: spec.registrationMode };
+      const registration = { scope: spec.scope, labels: spec.labels, group: spec.runnerGroup, ephemeral: spec.ephemeral, mode: spec.registrationMode, disableUpdate: spec.disableUpdate };
       const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'register the runner, create its pod', withinMs });
       return await calls.provision({ ...input, ciServer: { credential: spec.credential, registration } });
     },

@@ -10,11 +10,13 @@ import type { RunnerSpec } from '../../core/input/runner.ts';
 export interface ShownVerdict {
   readonly outcome?: RunnerOutcome;
   readonly cause?: RunnerCause;
+  readonly message?: string;
 }
 
 export class RunnerDisplay {
   #name: string | undefined;
   #phase: RunnerPhase | undefined;
+  #verdict: ShownVerdict = {};
 
   /** What lists show now; not what was only passed since. */
   get shownPhase(): RunnerPhase | undefined {
@@ -22,7 +24,8 @@ export class RunnerDisplay {
   }
 
   /** Shows phase, name and verdict in lists; place, scope and set with the first of them. */
-  list({ place, scope, set }: AdmittedRunner, phase: RunnerPhase, name: string, { outcome, cause }: ShownVerdict = {}): void {
+  list({ place, scope, set }: AdmittedRunner, phase: RunnerPhase, name: string, verdict: ShownVerdict = {}): void {
+    const { outcome, cause } = verdict;
     const first = this.#phase === undefined;
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.phase, value: phase },
@@ -35,18 +38,21 @@ export class RunnerDisplay {
     ]);
     this.#name = name;
     this.#phase = phase;
+    this.#verdict = verdict;
   }
 
   /** For the UI. */
   detail(spec: RunnerSpec, status: RunnerStatus): void {
-    setCurrentDetails(runnerDetails(spec, status));
+    setCurrentDetails(runnerDetails(spec, status, this.#verdict));
   }
 }
 
-/** Markdown. */
-export function runnerDetails({ scope, warnings }: RunnerSpec, s: RunnerStatus): string {
+/** Markdown. What is told of a life that has ended begins with its verdict: lists show every one of them as Completed. */
+export function runnerDetails({ scope, warnings }: RunnerSpec, s: RunnerStatus, { outcome, cause, message }: ShownVerdict = {}): string {
   const row = (name: string, value: string | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${markdownText(value)} |`]);
   const rows = [
+    ...row('Outcome', outcome && [outcome, cause].filter(Boolean).join('/')),
+    ...row('Message', message),
     ...row('Name', s.runnerName),
     ...row('Scope', scope?.name),
     ...row('Pod', s.pod),

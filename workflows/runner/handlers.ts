@@ -1,10 +1,14 @@
 /** What a runner can be told, and asked. */
 import { setHandler } from '@temporalio/workflow';
-import { cancelSignal, ciEventSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type RunnerPhase } from '../../core/contract/index.ts';
+import { cancelSignal, ciEventSignal, doubtSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type CiEvent, type DoubtEvent, type PodStateEvent, type RunnerPhase } from '../../core/contract/index.ts';
 import { readCancelRequest, readDrainRequest } from '../../core/domain/cancellation.ts';
 import { formatDuration, parseDuration } from '../../core/domain/duration.ts';
+import { printable, shorten } from '../../core/domain/shownText.ts';
+import { isObject } from '../../core/isObject.ts';
 import type { RunnerLife } from './life.ts';
 
+/** In characters. */
+const MAX_REASON = 500;
 const LEAVING: ReadonlySet<RunnerPhase> = new Set(['TearingDown', 'Gone']);
 
 /** Sets the handlers of updates. Before anything is awaited: an update that finds no handler is refused by the SDK, not kept as a signal is. */
@@ -46,7 +50,22 @@ export function takeUpdates(life: RunnerLife): void {
 /** Sets the handlers of signals and the query, which may come only once the runner is admitted: until then Temporal keeps them. */
 export function takeSignals(life: RunnerLife): void {
   setHandler(cancelSignal, (body) => life.requestCancel(readCancelRequest(body)), { description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}' });
-  setHandler(ciEventSignal, (event) => life.onCiEvent(event), { description: "A job event from the CI server's webhook (a hint)" });
-  setHandler(podStateSignal, (event) => life.onPodState(event), { description: 'idle or busy, as the pod itself says (a hint)' });
+  setHandler(ciEventSignal, (event: unknown) => void (isCiEvent(event) && life.onCiEvent(event)), { description: "A job event from the CI server's webhook (a hint)" });
+  setHandler(podStateSignal, (event: unknown) => void (isPodState(event) && life.onPodState(event)), { description: 'idle or busy, as the pod itself says (a hint)' });
+  setHandler(doubtSignal, (event: unknown) => void (isObject(event) && doubt(life, event)), { description: 'This idle runner is of no use: another takes its place. Body: {runnerName, reason}' });
   setHandler(statusQuery, () => life.status(), { description: 'Phase, pod, node, job, and what it waits for' });
 }
+
+/** What says so may be late, or about another runner; while a job runs nobody's doubt counts. */
+function doubt({ runner, phase, runnerName }: RunnerLife, { runnerName: of, reason }: Partial<Record<keyof DoubtEvent, unknown>>): void {
+  if (of !== runnerName || phase !== 'Idle' || runner.busySince !== undefined) return;
+  runner.doubted ??= { cause: 'agent_lost', why: `The runner hangs (${shorten(printable(typeof reason === 'string' ? reason : 'no reason given'), MAX_REASON)})` };
+}
+
+// Whoever may send a signal can send anything, and a handler that throws stops the workflow for good.
+const ACTIONS: readonly unknown[] = ['queued', 'in_progress', 'completed'] satisfies CiEvent['action'][];
+const isOptional = (type: 'string' | 'number', value: unknown): boolean => value === undefined || typeof value === type;
+const isCiEvent = (event: unknown): event is CiEvent =>
+  isObject(event) && ACTIONS.includes(event['action']) && Number.isSafeInteger(event['jobId']) &&
+  ['runnerName', 'jobName', 'conclusion'].every((field) => isOptional('string', event[field])) && ['runAttempt', 'at', 'runnerId'].every((field) => isOptional('number', event[field]));
+const isPodState = (event: unknown): event is PodStateEvent => isObject(event) && typeof event['uid'] === 'string' && (event['state'] === 'idle' || event['state'] === 'busy');

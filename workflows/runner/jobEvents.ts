@@ -49,3 +49,8 @@ function stateOfJob({ running, over }: RunnerJobs, key: string): JobState | unde
 function withOver({ over }: RunnerJobs, key: string): readonly string[] {
   return [...over, key].slice(-MAX_OVER);
 }
+
+/** Is it about this runner? Another scope's may have the same name. */
+export function isAbout(event: CiEvent, runnerName: string, runnerId: number | undefined): boolean {
+  return (event.runnerName ?? runnerName) === runnerName && (event.runnerId === undefined || runnerId === undefined || event.runnerId === runnerId);
+}

@@ -6,13 +6,14 @@ import { defined } from '../../core/defined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import { untoldMs } from '../../core/domain/podConditions.ts';
+import type { SeenPod } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
 import type { Called } from '../calls.ts';
 import { observePhase } from '../metrics.ts';
 import { RunnerDisplay, type ShownVerdict } from './display.ts';
 import type { AttemptFailure, CarriedLife, RunnerState } from './carried.ts';
-import { NO_JOBS, afterJobEvent } from './jobEvents.ts';
+import { NO_JOBS, afterJobEvent, isAbout } from './jobEvents.ts';
 import type { HeardFacts } from './unregisterFacts.ts';
 
 /** After the supervisor should have ended a command that ran into its timeout. */
@@ -36,10 +37,10 @@ export class RunnerLife {
   cancel: Cancellation | undefined;
   /** Plain cancellation was requested: the workflow ends Cancelled. */
   plainlyCancelled = false;
-  /** Its set knows that a runner of this life was online. */
+  /** Its set knows that a runner of this life was online; that its job has started, where it asks for that; and that this life has ended. */
   toldOnline = false;
-  /** Its set knows that its job has started, where it asks for that. */
   toldBusy?: true;
+  toldEnded?: true;
   /** Of the present attempt. */
   failure: AttemptFailure | undefined;
   /** What the present runner's unregistration has heard, while it goes on. */
@@ -49,7 +50,7 @@ export class RunnerLife {
   /** Why the cluster refused that last, for as long as it does. */
   deletionRefused: string | undefined;
   /** Waits for a condition of a pod that have no answer yet, by activity id. */
-  readonly podWaits = new Map<string, Promise<Called<PodView>>>();
+  readonly podWaits = new Map<string, Promise<Called<SeenPod>>>();
   unregisterAttempts = 0;
   replaced: RunnerResult['replaced'] = [];
   neverStartedInARow = 0;
@@ -119,22 +120,22 @@ export class RunnerLife {
     return { name: this.runnerName, ...defined({ id: this.runner.id }) };
   }
 
-  /** Moves to a phase, and shows it. */
-  enter(phase: RunnerPhase, verdict: ShownVerdict = {}): void {
+  /** Moves to a phase, and shows it. @param sinceMs - when it began, if that was told later (ms since the epoch) */
+  enter(phase: RunnerPhase, verdict: ShownVerdict = {}, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
-    this.pass(phase);
+    this.pass(phase, sinceMs);
     this.#display.list(this.spec, phase, this.runnerName, verdict);
     this.waitFor(undefined);
   }
 
   /** Notes a phase that is over by the time it is known, or soon after: in the record, not worth an event. */
-  pass(phase: RunnerPhase): void {
+  pass(phase: RunnerPhase, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
-    const now = Date.now();
-    const since = this.phases.at(-1)?.at;
-    observePhase(this.#phase, now - (since === undefined ? this.bornAtMs : Date.parse(since)));
+    const lastAt = Date.parse(this.phases.at(-1)?.at ?? new Date(this.bornAtMs).toISOString());
+    const at = Math.max(lastAt, sinceMs);
+    observePhase(this.#phase, at - lastAt);
     this.#phase = phase;
-    this.phases.push({ phase, at: new Date(now).toISOString() });
+    this.phases.push({ phase, at: new Date(at).toISOString() });
     if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);
   }
 
@@ -163,7 +164,7 @@ export class RunnerLife {
   /** A job event from the CI server: an early hint. Events about other runners, and those that say nothing new, change nothing. */
   onCiEvent(event: CiEvent): void {
     const { runner, spec } = this;
-    if (event.runnerName !== undefined && event.runnerName !== this.runnerName) return;
+    if (!isAbout(event, this.runnerName, runner.id)) return;
     const jobs = afterJobEvent(runner.jobs, event);
     if (jobs === runner.jobs) return;
     // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
@@ -177,17 +178,17 @@ export class RunnerLife {
   }
 
   /** The pod's own word on idle and busy. */
-  onPodState({ uid, state, again }: PodStateEvent): void {
+  onPodState({ uid, state, again, forMs }: PodStateEvent): void {
     const { runner } = this;
     if (runner.pod === undefined || uid !== runner.pod.uid) return;
     if (again === true) this.heardPod(false);
-    this.heardPod(state === 'busy');
+    this.heardPod(state === 'busy', untoldMs(forMs));
   }
 
-  /** What the runner's pod says, however it was heard. */
-  heardPod(busy: boolean): void {
+  /** What the runner's pod says, however it was heard, and for how long that has been so (ms). */
+  heardPod(busy: boolean, forMs = 0): void {
     this.runner.podBusy = busy;
-    if (busy) this.#becameBusy();
+    if (busy) this.#becameBusy(forMs);
     else this.#becameIdle();
     this.#nameJob();
   }
@@ -197,16 +198,16 @@ export class RunnerLife {
     this.heardPod(true);
   }
 
-  #becameBusy(): void {
+  #becameBusy(forMs = 0): void {
     this.runner.online = true;
-    if (this.runner.busySince === undefined) this.#beginJob();
+    if (this.runner.busySince === undefined) this.#beginJob(forMs);
   }
 
-  #beginJob(): void {
+  #beginJob(forMs = 0): void {
     const { runner, spec } = this;
     // Under the supervisor a plain command's timeout is kept in the pod, and the workflow's is the backstop.
     const backstopMs = spec.scope === undefined && runner.pod?.online !== undefined ? spec.pod.terminationGracePeriodSeconds * 1_000 + (spec.pod.storage?.timeoutMs ?? 0) + BACKSTOP_MS : 0;
-    runner.busySince = Date.now();
+    runner.busySince = Date.now() - forMs;
     runner.jobDeadline = Math.min(runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs, this.endsAtMs);
     delete runner.busyWith;
   }

@@ -2,7 +2,7 @@
 import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { IMAGE_PROBLEM_GRACE_MS } from '../../core/domain/podConditions.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import type { SeenPod } from '../../core/domain/pod.ts';
 
 export interface ComingUpDeadlines {
   readonly podUnscheduledMs: number;
@@ -22,7 +22,7 @@ export type ComingUp =
  * @param sinceCreatedMs - age of the pod; the deadlines of scheduling and starting count from its creation
  * @param nowMs - registration counts from the container's own start
  */
-export function decideComingUp(pod: PodView, sinceCreatedMs: number, nowMs: number, t: ComingUpDeadlines): ComingUp {
+export function decideComingUp(pod: SeenPod, sinceCreatedMs: number, nowMs: number, t: ComingUpDeadlines): ComingUp {
   if (pod.ended) return { kind: 'ended' };
   if (pod.online === true) return { kind: 'online' };
   if (pod.startedAt !== undefined) {

@@ -1,11 +1,13 @@
 /** What a life waits for, and hears, of its runner's pod. */
 import { condition, sleep } from '@temporalio/workflow';
-import type { PodRef, PodView } from '../../core/domain/pod.ts';
+import type { PodRef, SeenPod } from '../../core/domain/pod.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import { defined } from '../../core/defined.ts';
+import type { SetWord } from '../../core/calls/index.ts';
 import { clusterCalls, podWaitCalls, settle, type Called } from '../calls.ts';
 import type { RunnerState } from './carried.ts';
 import type { RunnerLife } from './life.ts';
+import { onlineWord } from './tellSet.ts';
 
 /** Between two waits for a runner's end, the first of which told nothing; doubles, in ms. */
 const FIRST_AGAIN_MS = 1_000;
@@ -28,7 +30,7 @@ export async function awaitPod(life: RunnerLife, until: PodCondition, withinMs: 
   else await lookAtPod(life, 'look at the pod');
 }
 
-function pendingWait(life: RunnerLife, pod: PodView, until: PodCondition, withinMs: number): Promise<Called<PodView>> {
+function pendingWait(life: RunnerLife, pod: SeenPod, until: PodCondition, withinMs: number): Promise<Called<SeenPod>> {
   const id = waitActivityId(until, pod.name);
   const pending = life.podWaits.get(id);
   if (pending !== undefined) return pending;
@@ -37,33 +39,34 @@ function pendingWait(life: RunnerLife, pod: PodView, until: PodCondition, within
   return wait;
 }
 
-/** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. */
+/** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. Of one that is up it tells its set as it begins. */
 export function awaitEnd(life: RunnerLife): void {
-  if (life.runner.pod !== undefined) void followToItsEnd(life, life.runner, life.runner.pod);
+  const { runner } = life;
+  if (runner.pod !== undefined) void followToItsEnd(life, runner, runner.pod, runner.pod.online === true && !runner.pod.ended ? onlineWord(life) : undefined);
 }
 
 /** A wait that failed (by hand, say), or was answered with another pod, is no end: it is scheduled again, and looks live as it begins. */
-async function followToItsEnd(life: RunnerLife, runner: RunnerState, pod: PodView): Promise<void> {
+async function followToItsEnd(life: RunnerLife, runner: RunnerState, pod: SeenPod, tells: SetWord | undefined): Promise<void> {
   for (let againMs = FIRST_AGAIN_MS; ; againMs = Math.min(2 * againMs, LONGEST_AGAIN_MS)) {
-    const called = await settle(podWait(life, pod, 'ended', { summary: 'runner to end' }));
+    const called = await settle(podWait(life, pod, 'ended', { summary: 'runner to end' }, tells));
     if (called.kind === 'done' && see(life, called.value)) runner.ended = called.value;
     if (life.runner !== runner || runner.ended !== undefined || runner.pod?.gone === true) return;
     await sleep(againMs, { summary: 'before the runner is waited for again: its end was not told' });
   }
 }
 
-async function podWait({ workflowId, spec }: RunnerLife, pod: PodView, until: PodCondition, options: Parameters<typeof podWaitCalls>[2]): Promise<PodView> {
-  return await podWaitCalls(waitActivityId(until, pod.name), spec.intervals.resyncMs, options).awaitPod({ place: spec.place, workflowId, pod: podRef(pod), until });
+async function podWait({ spec }: RunnerLife, pod: SeenPod, until: PodCondition, options: Parameters<typeof podWaitCalls>[2], tells?: SetWord): Promise<SeenPod> {
+  return await podWaitCalls(waitActivityId(until, pod.name), spec.intervals.resyncMs, options).awaitPod({ place: spec.place, pod: podRef(pod), until, ...defined({ tells }) });
 }
 
 /** Looks at the pod live. @param summary - why, for the operator */
 export async function lookAtPod(life: RunnerLife, summary: string): Promise<void> {
-  const { runner, workflowId, spec } = life;
-  if (runner.pod !== undefined) see(life, await clusterCalls({ summary }).observePod({ place: spec.place, workflowId, pod: podRef(runner.pod) }));
+  const { runner, spec } = life;
+  if (runner.pod !== undefined) see(life, await clusterCalls({ summary }).observePod({ place: spec.place, pod: podRef(runner.pod) }));
 }
 
 /** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */
-export function see(life: RunnerLife, pod: PodView): boolean {
+export function see(life: RunnerLife, pod: SeenPod): boolean {
   const { runner } = life;
   const last = runner.pod;
   if (last === undefined || pod.uid !== last.uid) return false;
@@ -72,6 +75,7 @@ export function see(life: RunnerLife, pod: PodView): boolean {
   else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true, ...defined({ unseenEnd: pod.unseenEnd }) } : pod;
   const busy = isBusy(pod, Date.now());
   if (busy !== undefined && pod.online === true && !pod.ended) life.heardPod(busy);
+  if (pod.endedBusy === true) life.heardPod(true);
   const job = pod.exit?.record?.job;
   // What the runner itself wrote down at its end beats what was last seen of it: its probes fail in its last moments, as those of a busy one do.
   if (job !== undefined) runner.podBusy = job === 'running' || job === 'interrupted';
@@ -80,6 +84,6 @@ export function see(life: RunnerLife, pod: PodView): boolean {
 }
 
 /** What names exactly this pod. */
-export function podRef({ name, uid, namespace }: PodView): PodRef {
+export function podRef({ name, uid, namespace }: SeenPod): PodRef {
   return { name, uid, ...defined({ namespace }) };
 }

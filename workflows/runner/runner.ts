@@ -12,7 +12,7 @@ import { replaceRunner } from './replace.ts';
 import { serve } from './serve.ts';
 import { tearDown, tearDownClaims } from './tearDown.ts';
 import { tellJobOfEnd } from './tellJob.ts';
-import { tellSetEnded, tellSetOnline } from './tellSet.ts';
+import { endWord, tellSetEnded, tellSetOnline } from './tellSet.ts';
 import { unregister, type Unregistered } from './unregister.ts';
 import { decideEnding, endFacts, whenCancelled, type Verdict } from './verdict.ts';
 
@@ -53,7 +53,8 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
     if (life.failure === undefined && life.cancel === undefined) await serve(life, input);
     const unregistered = await unregister(life, input);
     void tellJobOfEnd(life, unregistered);
-    await tearDown(life);
+    const ending = decideEnding(endFacts(life, unregistered));
+    await tearDown(life, ending.kind === 'end' ? endWord(life, ending) : undefined);
     life.countLoss(Date.now() - startedAt < SHORT_LIVED_MS);
     const decision = decideEnding(endFacts(life, unregistered));
     if (decision.kind === 'end') return await finish(life, decision, unregistered);
@@ -64,7 +65,7 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
 
 async function finish(life: RunnerLife, { outcome, cause, message }: Verdict, { deregistration }: Unregistered): Promise<RunnerResult> {
   await tearDownClaims(life);
-  life.enter('Gone', { outcome, ...defined({ cause }) });
+  life.enter('Gone', { outcome, message, ...defined({ cause }) });
   countRunnerEnd(outcome, cause);
   const { runner, runnerName, unregisterAttempts, phases, replaced } = life;
   const result: RunnerResult = {

@@ -10,13 +10,13 @@ import { tellSetBusy } from './tellSet.ts';
 /** Serves until the runner has ended, somebody wants it gone, or it is in doubt. It continues as new in between, when the server suggests it. */
 export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
   const { spec, runner } = life;
-  const over = () => runner.ended !== undefined || life.cancel !== undefined || runner.doubted === true;
+  const over = () => runner.ended !== undefined || life.cancel !== undefined || runner.doubted !== undefined;
   while (!over()) {
     const busy = runner.busySince !== undefined;
-    life.enter(busy ? 'Busy' : 'Idle');
+    life.enter(busy ? 'Busy' : 'Idle', {}, runner.busySince);
     if (!busy && life.isDoubtful) {
       if (spec.set !== undefined) life.requestCancel({ mode: 'drain', reason: `it was busy for ${formatDuration(runner.unconfirmedMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`, by: 'drain' });
-      else runner.doubted = true;
+      else runner.doubted = { cause: 'run_timeout', why: 'The runner was busy for as long as one job may be, and no event of the CI server named a job' };
       return;
     }
     if (busy) void tellSetBusy(life);
@@ -28,9 +28,10 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
     const woken = timeoutMs === undefined ? await always(condition(changed)) : await condition(changed, Math.max(1, timeoutMs), { summary: busy ? 'job timeout' : 'idle timeout' });
     await continueWhenLong(life, input);
     if (woken) continue;
-    // Nothing is stopped on an old view: that it is idle again may have been lost.
-    if (busy && runner.podBusy === true && spec.scope !== undefined) await lookAtPod(life, 'does its job still run?');
-    if ((runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline) continue;
+    // Nothing is stopped on an old view: that it is idle again may have been lost, and that it is busy is told some seconds later.
+    if (spec.scope !== undefined && (!busy || runner.podBusy === true)) await lookAtPod(life, busy ? 'does its job still run?' : 'has it taken no job?');
+    if (runner.pod?.ended === true) runner.ended ??= runner.pod;
+    if (over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline) continue;
     if (busy) life.requestCancel({ mode: 'stop', reason: life.whyOutOfTime(), by: 'run_timeout' });
     else life.requestCancel({ mode: 'drain', reason: `it was idle for ${formatDuration(spec.timeouts.idleMs ?? 0)}`, by: 'idle_timeout' });
   }

@@ -1,14 +1,15 @@
 /** The end of what runs: the pod's stop, and the tear-down of pod, Secret and claims. Both are one activity, which deletes what it is told to. */
-import type { Placed, PodDeletion, TearDownInput } from '../../core/calls/index.ts';
+import type { Placed, PodDeletion, SetWord, TearDownInput } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
 import { STOP_REASON } from '../../core/domain/cancellation.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import type { SeenPod } from '../../core/domain/pod.ts';
 import { TERMINATION_OVERDUE_MS, isSpent } from '../../core/domain/podConditions.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 import { callUnless, clusterCalls, localTearDown, settle } from '../calls.ts';
 import { fenceClaims } from './claims.ts';
 import type { RunnerLife } from './life.ts';
 import { awaitPod, podRef, see } from './podWaits.ts';
+import { memoOfSet } from './tellSet.ts';
 import type { UnregistrationAction } from './unregisterTable.ts';
 
 /**
@@ -75,7 +76,7 @@ export async function stopPod(life: RunnerLife, { mode, overdue, unlessStarted, 
  * is in the details, and with each try under Pending Activities.
  * @returns `undefined` when it was called off
  */
-async function untilTaken(life: RunnerLife, summary: string, what: Placed<TearDownInput>, calledOff: () => boolean): Promise<PodDeletion | PodView | undefined> {
+async function untilTaken(life: RunnerLife, summary: string, what: Placed<TearDownInput>, calledOff: () => boolean): Promise<PodDeletion | SeenPod | undefined> {
   for (let withinMs = REFUSED_MS; ; withinMs = STILL_REFUSED_MS) {
     const called = await callUnless(calledOff, async () => await clusterCalls({ summary, withinMs }).tearDown(what));
     life.deletionRefused = called.kind === 'failed' ? called.message : undefined;
@@ -92,7 +93,7 @@ function tellRefusal(life: RunnerLife): void {
 }
 
 /** Was the pod left alone, because it has started? Then that is known now. */
-function isLeft(life: RunnerLife, state: PodDeletion | PodView): state is PodView {
+function isLeft(life: RunnerLife, state: PodDeletion | SeenPod): state is SeenPod {
   if (typeof state === 'string') return false;
   see(life, state);
   return true;
@@ -110,10 +111,10 @@ export async function tearDownUnstarted(life: RunnerLife): Promise<boolean> {
   return true;
 }
 
-/** Has pod and Secret deleted, unless they are being deleted already. */
-export function beginTearDown(life: RunnerLife): Promise<PodDeletion> {
+/** Has pod and Secret deleted, unless they are being deleted already. @param word - told to the set of a runner whose end nothing can change any more */
+export function beginTearDown(life: RunnerLife, word?: SetWord): Promise<PodDeletion> {
   if (life.deletion === undefined) {
-    life.deletion = deleteWhatRan(life);
+    life.deletion = deleteWhatRan(life, word);
     // Who begins it early awaits it later, in tearDown.
     void life.deletion.catch(() => undefined);
   }
@@ -121,8 +122,8 @@ export function beginTearDown(life: RunnerLife): Promise<PodDeletion> {
 }
 
 /** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
-export async function tearDown(life: RunnerLife): Promise<void> {
-  await seeGone(life);
+export async function tearDown(life: RunnerLife, word: SetWord | undefined): Promise<void> {
+  await seeGone(life, word);
   await fenceClaims(life);
 }
 
@@ -133,13 +134,13 @@ function untilOverdueMs({ runner, spec }: RunnerLife): number {
   return Math.min(Math.max(Date.parse(deadline) + TERMINATION_OVERDUE_MS - Date.now(), 1), overdueMs(spec));
 }
 
-async function seeGone(life: RunnerLife): Promise<void> {
+async function seeGone(life: RunnerLife, word: SetWord | undefined): Promise<void> {
   const { runner, spec } = life;
   life.pass('TearingDown');
   let { cancel } = life;
   let waitMs = untilOverdueMs(life);
   tellRefusal(life);
-  let state = await beginTearDown(life);
+  let state = await beginTearDown(life, word);
   while (state !== 'gone' && runner.pod?.gone === false) {
     life.linger();
     life.waitFor('pod to be gone', Date.now() + waitMs);
@@ -166,7 +167,7 @@ export async function tearDownClaims(life: RunnerLife): Promise<void> {
 
 const isGone = ({ runner }: RunnerLife): boolean => runner.pod?.gone === true;
 
-async function deleteWhatRan(life: RunnerLife): Promise<PodDeletion> {
+async function deleteWhatRan(life: RunnerLife, word: SetWord | undefined): Promise<PodDeletion> {
   const { runner, cancel } = life;
   const { pod } = runner;
   // The log's tail is kept of a runner that may not have succeeded.
@@ -174,8 +175,12 @@ async function deleteWhatRan(life: RunnerLife): Promise<PodDeletion> {
   const what = whatRan(life, { untilGone: true, ...(keepLog ? { keepLog } : {}) });
   if (pod !== undefined && isSpent(pod)) {
     // It was deleted when its end was seen (activities/earlyDeletion.ts): there is little left to do, or to wait for.
-    const soon = await settle(localTearDown(what));
-    if (soon.kind === 'done' && typeof soon.value === 'string') return soon.value;
+    const early = memoOfSet().tellsEndEarly === true;
+    const soon = await settle(localTearDown({ ...what, ...defined({ tells: word && { ...word, early } }) }));
+    if (soon.kind === 'done' && typeof soon.value === 'string') {
+      if (early || soon.value === 'gone') life.toldEnded = true;
+      return soon.value;
+    }
   }
   return await deleted(life, 'delete pod and Secret', what);
 }

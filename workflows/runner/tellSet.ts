@@ -1,39 +1,58 @@
 /** What a runner tells the set it belongs to. A set that is gone, or has no room for the news, costs the runner nothing. */
 import { defined } from '../../core/defined.ts';
-import { getExternalWorkflowHandle, log, workflowInfo } from '@temporalio/workflow';
-import { SET_RUNNER_MEMO, runnerBusySignal, runnerEndedSignal, runnerOnlineSignal, setWorkflowId, type RunnerResult, type RunnerEndedNews, type RunnerNews, type SetRunnerMemo } from '../../core/contract/index.ts';
+import { log, workflowInfo } from '@temporalio/workflow';
+import type { SetWord } from '../../core/calls/index.ts';
+import { SET_RUNNER_MEMO, type RunnerNews, type RunnerResult, type SetRunnerMemo } from '../../core/contract/index.ts';
+import { tellSet } from '../calls.ts';
 import type { RunnerLife } from './life.ts';
 
-/** Once in a life, however often its runner is replaced. */
-export async function tellSetOnline(life: RunnerLife): Promise<void> {
-  const { set } = life.spec;
-  if (set === undefined || life.toldOnline) return;
-  life.toldOnline = true;
-  await tolerate({ set }, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerOnlineSignal, news(life)));
+type End = Pick<RunnerResult, 'outcome' | 'cause'>;
+
+/** What its set has noted at this life, as it started it. */
+export function memoOfSet(): Partial<SetRunnerMemo> {
+  return (workflowInfo().memo?.[SET_RUNNER_MEMO] ?? {}) as Partial<SetRunnerMemo>;
 }
 
-/** Once in a life, and only where the set asks for it: it costs five events, and most sets hear of jobs by their events. */
+/** Once in a life, however often its runner is replaced: whoever gets the word has to tell it. */
+export function onlineWord(life: RunnerLife): SetWord | undefined {
+  const { set } = life.spec;
+  if (set === undefined || life.toldOnline) return undefined;
+  life.toldOnline = true;
+  return { set, word: { kind: 'online', ...news(life) } };
+}
+
+export async function tellSetOnline(life: RunnerLife): Promise<void> {
+  await tell(onlineWord(life));
+}
+
+/** Once in a life, and only where the set asks for it: most sets hear of jobs by their events. */
 export async function tellSetBusy(life: RunnerLife): Promise<void> {
   const { set } = life.spec;
-  const { tellsBusy } = (workflowInfo().memo?.[SET_RUNNER_MEMO] ?? {}) as Partial<SetRunnerMemo>;
-  if (set === undefined || tellsBusy !== true || life.toldBusy === true) return;
+  if (set === undefined || memoOfSet().tellsBusy !== true || life.toldBusy === true) return;
   life.toldBusy = true;
-  await tolerate({ set }, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerBusySignal, news(life)));
+  await tell({ set, word: { kind: 'busy', ...news(life) } });
 }
 
-/** The last thing in a life. */
-export async function tellSetEnded(life: RunnerLife, { outcome, cause }: RunnerResult): Promise<void> {
+/** The last thing in a life, unless its tear-down has told it. */
+export async function tellSetEnded(life: RunnerLife, end: End): Promise<void> {
+  if (life.toldEnded !== true) await tell(endWord(life, end));
+}
+
+export function endWord(life: RunnerLife, { outcome, cause }: End): SetWord | undefined {
   const { runner, spec, cancel } = life;
   const { set } = spec;
-  if (set === undefined) return;
+  if (set === undefined) return undefined;
   // An ephemeral runner that succeeded by itself has had its job, although no event or probe may have told of it.
   const ranJob = life.sawJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
-  const ended: RunnerEndedNews = { ...news(life), outcome, ...defined({ cause }), wasOnline: life.toldOnline || runner.online || ranJob, ranJob };
-  await tolerate({ set }, async () => await getExternalWorkflowHandle(setWorkflowId(set)).signal(runnerEndedSignal, ended));
+  return { set, word: { kind: 'ended', ...news(life), outcome, ...defined({ cause }), wasOnline: life.toldOnline || runner.online || ranJob, ranJob } };
 }
 
 function news({ workflowId, runnerName }: RunnerLife): RunnerNews {
   return { workflowId, runnerName };
+}
+
+async function tell(word: SetWord | undefined): Promise<void> {
+  if (word !== undefined) await tolerate({ set: word.set }, async () => await tellSet(word));
 }
 
 /** Tells news that whoever should hear it can do without. */

@@ -117,7 +117,9 @@ function whenUnanswered(f: UnregistrationFacts): UnregistrationAction {
   }
   if (!f.ephemeral) return askAgainWhileBusy();
   // Asking while an ephemeral runner says it is busy can only do harm: a DELETE may be answered 204 under its first minute.
-  return f.ownSignal === 'busy' ? { kind: 'wait', row: '6', why: 'ephemeral runner busy: its end wakes this', until: 'busyRecheck' } : ask();
+  if (f.ownSignal === 'busy') return { kind: 'wait', row: '6', why: 'ephemeral runner busy: its end wakes this', until: 'busyRecheck' };
+  // That it is busy is told some seconds later.
+  return f.ownSignal === 'idle' && f.started && !f.looked ? { kind: 'look', row: '6', why: 'has it taken a job that nobody has told of yet?' } : ask();
 }
 
 function ask(why = 'ask the CI server to remove the registration'): UnregistrationAction {

@@ -1,9 +1,9 @@
 /** What becomes of a life when its runner has ended: the verdict, or another runner. Pure. */
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
-import type { PodView } from '../../core/domain/pod.ts';
+import type { SeenPod } from '../../core/domain/pod.ts';
 import { defined } from '../../core/defined.ts';
-import type { AttemptFailure } from './carried.ts';
+import type { AttemptFailure, Doubt } from './carried.ts';
 import type { RunnerLife } from './life.ts';
 import type { Unregistered } from './unregister.ts';
 
@@ -12,13 +12,13 @@ export interface EndFacts {
   /** A deadline or a failed step ended the attempt before the runner did. */
   readonly failure?: AttemptFailure;
   /** The pod as last seen; absent when there never was one. */
-  readonly pod?: PodView;
+  readonly pod?: SeenPod;
   /** Holdfast itself asked for the pod's deletion. */
   readonly stoppedByUs: boolean;
   /** Its registration was removed while it lived: then a runner without a job ends by itself. */
   readonly removedAlive?: boolean;
   /** Nobody but its own life wanted it gone, which doubts its word. */
-  readonly doubted?: boolean;
+  readonly doubted?: Doubt;
   readonly ephemeral: boolean;
   /** No CI server's runner, but a command that is its own job. */
   readonly plainCommand: boolean;
@@ -69,10 +69,9 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
   // A runner that came online after its deadline and ran a job was not lost to it.
   const failed = failure?.cause === 'never_registered' && sawJob ? undefined : failure;
   return {
-    ...defined({ cancel, failure: failed, pod, removal }),
+    ...defined({ cancel, failure: failed, pod, removal, doubted: runner.doubted }),
     stoppedByUs,
     removedAlive,
-    doubted: runner.doubted === true,
     ephemeral: spec.ephemeral,
     plainCommand: spec.scope === undefined,
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
@@ -95,7 +94,7 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
 export function decideEnding(f: EndFacts): EndDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
-  if (f.doubted === true && !wasBusy(f)) return whenDoubted();
+  if (f.doubted !== undefined && !wasBusy(f) && !(f.ephemeral && f.sawJob)) return whenDoubted(f.doubted);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
   if (exit?.record?.reason === 'timeout') return end('aborted', 'The command ran into its timeout.', 'run_timeout');
@@ -152,7 +151,7 @@ function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecisi
 }
 
 /** Also what was still being stored when its time was over, or its pod was gone. */
-function notStoredOf({ pod }: EndFacts): NonNullable<PodView['exit']>['notStored'] {
+function notStoredOf({ pod }: EndFacts): NonNullable<SeenPod['exit']>['notStored'] {
   return pod?.exit?.notStored ?? (pod?.uploadingUntil === undefined ? undefined : { by: 'store', why: 'the uploader did not end in time' });
 }
 
@@ -202,7 +201,7 @@ function commandEndedByItself({ pod, plainCommand }: EndFacts): boolean {
 }
 
 /** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
-export function lossCause(pod: PodView): RunnerCause | undefined {
+export function lossCause(pod: SeenPod): RunnerCause | undefined {
   switch (pod.disruption) {
     case undefined:
       break;
@@ -246,8 +245,8 @@ function replace(cause: RunnerCause, inARow: number, when: string, resumes = fal
   return { kind: 'replace', cause, afterMs, message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt goes on from its saved state' : 'another takes its place'}.` };
 }
 
-function whenDoubted(): EndDecision {
-  return { kind: 'replace', cause: 'run_timeout', afterMs: 0, message: 'The runner was busy for as long as one job may be, and no event of the CI server named a job: another takes its place.' };
+function whenDoubted({ cause, why }: Doubt): EndDecision {
+  return { kind: 'replace', cause, afterMs: 0, message: `${why}: another takes its place.` };
 }
 
 function whenExited(f: EndFacts): Verdict {

@@ -57,6 +57,14 @@ export class AssignedJobs {
     return asking;
   }
 
+  /** Those that {@link count} counts. */
+  *asking(leaves: (workflowId: string) => boolean): Iterable<JobRecord> {
+    for (const job of this.#jobs.values()) {
+      const workflowId = this.#runnerOf(job);
+      if (workflowId === undefined ? job.runnerName === undefined : !leaves(workflowId)) yield job;
+    }
+  }
+
   #runnerOf({ runnerName }: JobRecord): string | undefined {
     return runnerName === undefined ? undefined : workflowIdOfRunner(this.#set, runnerName);
   }

@@ -3,6 +3,8 @@ import type { ScheduleNow } from '../../core/calls/index.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import type { SetHealth } from './breaker.ts';
+import type { RunnerTime } from './limits.ts';
+import type { HandedOn } from '../../core/calls/index.ts';
 import type { CarriedJobs } from './jobs.ts';
 import type { CarriedRunners } from './runners.ts';
 
@@ -24,6 +26,19 @@ export interface SetFacts {
   /** By plain cancellation. */
   cancelled?: true;
   desired: number;
+  /** Jobs that asked for runners, and of them those that wait; without those that a limit holds back. */
+  asked: number;
+  askedQueued: number;
+  /** It has as many jobs as it can serve. */
+  full: boolean;
+  /** When it says that it has room again (ms since the epoch). */
+  roomAt?: number;
+  /** Jobs and runners that limits hold back. */
+  heldBack: { jobs: number; runners: number };
+  /** Its runners' time; with a limit of it. */
+  time?: RunnerTime;
+  /** No other set had room for its jobs: not before this time is one looked for again (ms since the epoch). */
+  passAgainAt?: number;
   /** When `desired` last rose (ms since the epoch). */
   lastScaleUpAt: number;
   /** When the runners were last read from visibility. */
@@ -41,6 +56,10 @@ export interface CarriedSet {
   readonly facts: SetFacts;
   readonly holds: readonly string[];
   readonly guards: readonly (readonly [string, number])[];
+  /** News of jobs that were passed on, for the sets that have them. */
+  readonly handingOn: readonly HandedOn[];
   readonly jobs: CarriedJobs;
   readonly runners: CarriedRunners;
+  /** Ids of the commands that were carried out last. */
+  readonly commandsDone?: readonly string[];
 }

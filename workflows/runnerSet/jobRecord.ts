@@ -1,5 +1,6 @@
 /** What is known of one job, and what each piece of news makes of it. Pure. */
 import type { JobEvent } from '../../core/contract/index.ts';
+import type { CiJob } from '../../core/domain/ciServer.ts';
 import { isFurther, stateOf, type JobState } from '../../core/domain/jobSteps.ts';
 
 /** One job of one attempt. Times in ms since the epoch. */
@@ -13,6 +14,12 @@ export interface JobRecord {
   readonly runnerName?: string;
   /** Start of the last look at the CI server that found it queued. */
   readonly confirmedAt?: number;
+  /** `owner/repo`. */
+  readonly repository: string;
+  /** Workflow id of the set that it was passed on to: it asks for nothing here. What is heard of it is passed on, too. */
+  readonly passedTo?: string;
+  /** Another set has passed it on to this one. */
+  readonly passedHere?: true;
 }
 
 /**
@@ -23,7 +30,12 @@ export interface JobRecord {
 export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: number): JobRecord {
   const state = stateOf(event);
   const named = event.runnerName === undefined || event.runnerName === '' ? {} : { runnerName: event.runnerName };
-  if (job === undefined) return { state, since: event.at, seenAt: now, ...named };
+  const passed = event.passedBy === undefined ? {} : { passedHere: true as const };
+  if (job === undefined) return { state, since: event.at, seenAt: now, repository: event.repository, ...named, ...passed };
+  // Passed on, or passed back: whoever did so does not serve it.
+  if (state === 'queued' && event.passedBy !== undefined && (job.state === 'left' || (job.state === 'queued' && (job.passedTo !== undefined || job.passedHere === undefined)))) {
+    return { ...without(job, 'passedTo'), state, seenAt: now, passedHere: true };
+  }
   if (isFurther(state, job.state)) return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
   // An event that was overtaken may still be the only one to name the runner.
   if (job.runnerName === undefined && 'runnerName' in named) return { ...job, seenAt: now, ...named };
@@ -35,8 +47,8 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
  * gone further since stays.
  * @param checkedAt - when the look began, by the workflow's clock
  */
-export function confirmQueued(job: JobRecord | undefined, queuedAt: number, checkedAt: number, now: number): JobRecord {
-  if (job === undefined) return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: checkedAt };
+export function confirmQueued(job: JobRecord | undefined, { queuedAt, repository }: Pick<CiJob, 'queuedAt' | 'repository'>, checkedAt: number, now: number): JobRecord {
+  if (job === undefined) return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: checkedAt, repository };
   if (job.state === 'queued' || (job.state === 'left' && job.seenAt < checkedAt)) return { ...job, state: 'queued', seenAt: now, confirmedAt: checkedAt };
   return job;
 }
@@ -52,7 +64,7 @@ export function confirmAbsent(job: JobRecord, checkedAt: number, now: number): J
   return job;
 }
 
-function without<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
+export function without<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
   const { [key]: _dropped, ...rest } = object;
   return rest;
 }

@@ -4,18 +4,25 @@
  */
 import type { ListedRunner } from '../../core/calls/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
-import type { CiJob } from '../../core/domain/ciServer.ts';
+import type { CiJobs } from '../../core/domain/ciServer.ts';
 import { jobKey, type JobState } from '../../core/domain/jobSteps.ts';
 import { AssignedJobs } from './assignedJobs.ts';
-import { applyJobEvent, confirmAbsent, confirmQueued, type JobRecord } from './jobRecord.ts';
+import { JobTraces } from './jobTraces.ts';
+import { applyJobEvent, confirmAbsent, confirmQueued, without, type JobRecord } from './jobRecord.ts';
+import type { JobCount } from './limits.ts';
+import { countByRepository, lastQueued, overdue, waitsHere } from './waitingJobs.ts';
 
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
 export interface CarriedJobs {
-  /** key, state, since, seenAt, runner name or "", confirmedAt or 0 */
-  readonly live: readonly (readonly [string, JobState, number, number, string, number])[];
+  /** key, state, since, seenAt, runner name or "", confirmedAt or 0, index of the repository, index of the set that it was passed on to or -1, 1 if it was passed on to this one */
+  readonly live: readonly (readonly [string, JobState, number, number, string, number, number, number, 0 | 1])[];
+  /** Repositories and sets. */
+  readonly names: readonly string[];
   /** Keys of jobs that are over, by the minute in which they were. */
   readonly over: readonly (readonly [number, readonly string[]])[];
   readonly forgottenUntil?: number;
+  /** key, `traceparent` */
+  readonly traces?: readonly (readonly [string, string])[];
   readonly startedTotal: number;
   readonly completedTotal: number;
 }
@@ -41,6 +48,8 @@ export class SetJobs {
   readonly #assigned: AssignedJobs;
   readonly #confirmed = new Map<string, number>();
   #queued = 0;
+  #passedOn = 0;
+  readonly traces: JobTraces;
   /** Key to the time it was over; oldest first. */
   readonly #over = new Map<string, number>();
   /** Jobs that were over by then, or were queued by then and of which nobody ever told more, may be forgotten. */
@@ -50,17 +59,29 @@ export class SetJobs {
 
   constructor(set: string, carried?: CarriedJobs) {
     this.#assigned = new AssignedJobs(set);
+    this.traces = new JobTraces(carried?.traces);
     if (carried === undefined) return;
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
     this.#forgottenUntil = carried.forgottenUntil ?? 0;
-    for (const [key, state, since, seenAt, runnerName, confirmedAt] of carried.live) {
-      this.#keep(key, { state, since, seenAt, ...(runnerName === '' ? {} : { runnerName }), ...(confirmedAt === 0 ? {} : { confirmedAt }) });
+    for (const [key, state, since, seenAt, runnerName, confirmedAt, repository, passedTo, passedHere] of carried.live) {
+      this.#keep(key, {
+        state,
+        since,
+        seenAt,
+        repository: carried.names[repository] ?? '',
+        ...(runnerName === '' ? {} : { runnerName }),
+        ...(confirmedAt === 0 ? {} : { confirmedAt }),
+        ...(passedTo < 0 ? {} : { passedTo: carried.names[passedTo] ?? '' }),
+        ...(passedHere === 0 ? {} : { passedHere: true }),
+      });
     }
     for (const [minute, keys] of carried.over) for (const key of keys) this.#over.set(key, minute * MINUTE_MS);
   }
 
   carry(): CarriedJobs {
+    const names = new Map<string, number>();
+    const indexOf = (name: string): number => names.get(name) ?? (names.set(name, names.size), names.size - 1);
     const over = new Map<number, string[]>();
     for (const [key, at] of this.#over) {
       const minute = Math.ceil(at / MINUTE_MS);
@@ -69,9 +90,11 @@ export class SetJobs {
       keys.push(key);
     }
     return {
-      live: [...this.#live].map(([key, { state, since, seenAt, runnerName = '', confirmedAt = 0 }]) => [key, state, since, seenAt, runnerName, confirmedAt]),
+      live: [...this.#live].map(([key, { state, since, seenAt, runnerName = '', confirmedAt = 0, repository, passedTo, passedHere }]) => [key, state, since, seenAt, runnerName, confirmedAt, indexOf(repository), passedTo === undefined ? -1 : indexOf(passedTo), passedHere === true ? 1 : 0]),
       over: [...over],
+      names: [...names.keys()],
       ...(this.#forgottenUntil === 0 ? {} : { forgottenUntil: this.#forgottenUntil }),
+      ...this.traces.carry(),
       startedTotal: this.startedTotal,
       completedTotal: this.completedTotal,
     };
@@ -88,24 +111,63 @@ export class SetJobs {
 
   /** Takes an event in. @returns the job as it is now; `undefined` when it was over already, or there are too many */
   take(event: JobEvent, now: number): JobRecord | undefined {
-    return this.#set(jobKey(event), (job) => applyJobEvent(job, event, now), now);
+    const key = jobKey(event);
+    const isNew = !this.#live.has(key);
+    const job = this.#set(key, (known) => applyJobEvent(known, event, now), now);
+    if (isNew && event.trace !== undefined && job?.state === 'queued') this.traces.set(key, event.trace);
+    return job;
   }
 
   /**
    * Takes in a look at the CI server.
-   * @param complete - the look left nothing out: what it does not list neither waits nor runs
+   * @param look - `complete`: it left nothing out, and what it does not list neither waits nor runs; `absent`: keys of jobs that it was asked for, and that do not either
    * @param checkedAt - when it began
+   * @param started - told of each job that runs, in the words of an event. @default it is taken in
    */
-  takeQueueCheck({ jobs, complete }: { jobs: readonly CiJob[]; complete: boolean }, checkedAt: number, now: number): void {
+  takeQueueCheck({ jobs, complete, absent = [] }: CiJobs & { readonly absent?: readonly string[] }, checkedAt: number, now: number, started: (event: JobEvent) => void = (event) => void this.take(event, now)): void {
     const listed = new Set<string>();
     for (const job of jobs) {
       const key = jobKey({ jobId: job.id, runAttempt: job.runAttempt });
       listed.add(key);
-      if (job.status === 'queued') this.#set(key, (known) => confirmQueued(known, job.queuedAt, checkedAt, now), now);
-      else this.take({ ...job, action: 'in_progress', jobId: job.id, labels: [], at: job.startedAt ?? job.queuedAt }, now);
+      if (job.status === 'queued') this.#set(key, (known) => confirmQueued(known, job, checkedAt, now), now);
+      else started({ action: 'in_progress', jobId: job.id, runAttempt: job.runAttempt, repository: job.repository, labels: [], at: job.startedAt ?? job.queuedAt, ...(job.runnerName === undefined ? {} : { runnerName: job.runnerName }) });
     }
-    if (!complete) return;
-    for (const key of this.#live.keys()) if (!listed.has(key)) this.#set(key, (job) => (job === undefined ? undefined : confirmAbsent(job, checkedAt - LIST_LAG_MS, now)), now);
+    for (const key of complete ? this.#live.keys() : absent) if (!listed.has(key)) this.#set(key, (job) => (job === undefined ? undefined : confirmAbsent(job, checkedAt - LIST_LAG_MS, now)), now);
+  }
+
+  get(event: Pick<JobEvent, 'jobId' | 'runAttempt'>): JobRecord | undefined {
+    return this.#live.get(jobKey(event));
+  }
+
+  /** Those that wait here, the last to come first: at the most so many. @param asking - only so many of each repository, the first to come. @default all */
+  lastQueued(count: number, asking?: ReadonlyMap<string, number>): ReturnType<typeof lastQueued> {
+    return lastQueued(this.#live, count, asking);
+  }
+
+  /** It is another set's from now on. @returns what is known of it; `undefined`: it is over */
+  passOn(key: string, to: string, now: number): JobRecord | undefined {
+    return this.#set(key, (job) => job && { ...job, passedTo: to, seenAt: now }, now);
+  }
+
+  /** What was passed on to these sets waits here again. */
+  takeBack(sets: ReadonlySet<string>, now: number): void {
+    for (const [key, { passedTo }] of this.#live) if (passedTo !== undefined && sets.has(passedTo)) this.#set(key, (job) => job && without(job, 'passedTo'), now);
+  }
+
+  /** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
+  overdue(before: number, count: number): ReturnType<typeof overdue> {
+    return overdue(this.#live, before, count);
+  }
+
+  /** Keys of the jobs that wait here because other sets have passed them on, and the sets that this one has passed jobs on to. */
+  passed(): { here: string[]; to: string[] } {
+    const to = new Set<string>();
+    const here: string[] = [];
+    for (const [key, job] of this.#live) {
+      if (job.passedTo !== undefined) to.add(job.passedTo);
+      else if (job.passedHere === true) here.push(key);
+    }
+    return { here, to: [...to] };
   }
 
   /** A runner has ended: the job that was assigned to it is over, or will never be another's. @returns whether there was one */
@@ -128,6 +190,16 @@ export class SetJobs {
     return this.#queued;
   }
 
+  /** Jobs that wait in other sets. */
+  get passedOn(): number {
+    return this.#passedOn;
+  }
+
+  /** What {@link count} counts, and what was passed on, by repository. */
+  byRepository(leaves: (workflowId: string) => boolean): Map<string, JobCount> {
+    return countByRepository(this.#live, this.#assigned.asking(leaves));
+  }
+
   /** Jobs that ask for a place of this set. @param leaves - tells runners whose jobs ask for none */
   count(leaves: (workflowId: string) => boolean): { queued: number; assigned: number } {
     return { queued: this.#queued, assigned: this.#assigned.count(leaves) };
@@ -143,7 +215,7 @@ export class SetJobs {
   /** Jobs that have been queued since before this time, by the CI server's clock. */
   queuedSince(before: number): number {
     let waiting = 0;
-    for (const job of this.#live.values()) if (job.state === 'queued' && job.since < before) waiting++;
+    for (const job of this.#live.values()) if (waitsHere(job) && job.since < before) waiting++;
     return waiting;
   }
 
@@ -162,6 +234,7 @@ export class SetJobs {
     for (const [key, { state, since, seenAt }] of this.#live) {
       if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
       this.#drop(key);
+      this.traces.delete(key);
       this.#forgottenUntil = Math.max(this.#forgottenUntil, since);
     }
   }
@@ -180,6 +253,7 @@ export class SetJobs {
     const before = this.#live.get(key);
     const after = change(before);
     if (after === undefined || after === before) return after;
+    if (!waitsHere(after)) this.traces.delete(key);
     if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_LIVE_JOBS) return undefined;
     if (after.state === 'assigned' && before?.state !== 'assigned') this.startedTotal++;
     if (after.state !== 'done') {
@@ -198,13 +272,16 @@ export class SetJobs {
   #keep(key: string, job: JobRecord): void {
     this.#drop(key);
     this.#live.set(key, job);
-    if (job.state === 'queued') this.#queued++;
-    if (job.state === 'queued' && job.confirmedAt !== undefined) this.#confirmed.set(key, job.confirmedAt);
+    if (waitsHere(job)) this.#queued++;
+    else if (job.state === 'queued') this.#passedOn++;
+    if (waitsHere(job) && job.confirmedAt !== undefined) this.#confirmed.set(key, job.confirmedAt);
     if (job.state === 'assigned') this.#assigned.set(key, job);
   }
 
   #drop(key: string): void {
-    if (this.#live.get(key)?.state === 'queued') this.#queued--;
+    const job = this.#live.get(key);
+    if (job !== undefined && waitsHere(job)) this.#queued--;
+    else if (job?.state === 'queued') this.#passedOn--;
     this.#live.delete(key);
     this.#confirmed.delete(key);
     this.#assigned.delete(key);

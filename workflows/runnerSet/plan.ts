@@ -1,6 +1,7 @@
 /** What a set does next, from all that it knows: when to look where, which runners to start, and which to drain. Pure. */
 import type { SetRunnerStatus } from '../../core/contract/index.ts';
 import { keepsReady, mostPods } from '../../core/domain/scale.ts';
+import { isSpent, nextDay } from './limits.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
 import type { SetState } from './state.ts';
 
@@ -11,6 +12,8 @@ export interface SetDecision {
   readonly list: boolean;
   /** Look at the jobs of the CI server. */
   readonly checkQueue: boolean;
+  /** Pass jobs on to other sets. */
+  readonly passOn: boolean;
   readonly start: number;
   readonly drain: SetPlan['drain'];
   /** The set was to end, and has no runner left. */
@@ -49,7 +52,7 @@ export function planNow(state: SetState, now: number): PlanNow {
     desired: facts.desired,
     most: mostPods(state.bounds),
     guardedPlaces: guarded,
-    mayStart: paused ? 0 : allowance.mayStart,
+    mayStart: paused || isSpent(spec.limits, facts.time) ? 0 : allowance.mayStart,
     maxSurge: spec.maxSurge,
     scaleDownAt,
     mode: facts.ending !== undefined ? 'end' : paused ? 'leave' : 'run',
@@ -65,12 +68,16 @@ export function decideSet(state: SetState, now: number): SetDecision {
   const byGuard = plan.withheld > 0 && plan.guarded > 0;
   const relistAt = listedAt === undefined ? now : listedAt + spec.relistMs;
   const checkAt = nextQueueCheckAt(state, byGuard);
+  const passAt = state.passing.dueAt(state);
   const fresh = listedAt !== undefined && now - listedAt <= FRESH_MS;
   const list = relistAt <= now || (plan.drain.length > 0 && !fresh);
   const wakes = [
     relistAt,
     checkAt,
     rescheduleAt,
+    passAt,
+    facts.roomAt ?? Number.POSITIVE_INFINITY,
+    ...(isSpent(spec.limits, facts.time) ? [nextDay(now)] : []),
     ...runners.all().flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
@@ -80,10 +87,11 @@ export function decideSet(state: SetState, now: number): SetDecision {
     evaluateSchedule: rescheduleAt <= now,
     list,
     checkQueue: checkAt <= now,
+    passOn: passAt <= now,
     // Nothing is started before it is known what runs already.
     start: listedAt === undefined ? 0 : plan.start,
     drain: list ? [] : plan.drain,
-    ended: ending !== undefined && !list && runners.all().length === 0,
+    ended: ending !== undefined && !list && passAt > now && runners.all().length === 0,
     wakeAt: Math.min(...wakes.filter((at) => at > now)),
   };
 }
@@ -94,7 +102,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
  */
 function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): number {
   const { spec, ending, queueCheckAskedAt, queueCheckFailure } = facts;
-  const needless = bounds.kind === 'fixed' && jobs.queued === 0;
+  const needless = bounds.kind === 'fixed' && jobs.queued + jobs.passedOn === 0;
   const never = ending !== undefined || spec.queueCheckMs === 0 || spec.scope === undefined || needless || queueCheckFailure === QUEUE_CHECK_UNSUPPORTED;
   if (never) return Number.POSITIVE_INFINITY;
   if (queueCheckAskedAt === undefined) return 0;
@@ -106,6 +114,11 @@ export function needsBusyNews({ facts, bounds }: SetState, now: number): boolean
   const { spec, jobHeardAt } = facts;
   const told = jobHeardAt !== undefined && now - jobHeardAt < WEBHOOK_SILENT_MS;
   return !told && spec.ephemeral && spec.scope !== undefined && !spec.slots && keepsReady(bounds);
+}
+
+/** May runners that are started now be told as ended while their pods are going? Where these count, or leave a volume to the next, they have to be gone. */
+export function mayTellEndEarly({ facts, bounds }: SetState): boolean {
+  return mostPods(bounds) === Number.POSITIVE_INFINITY && !facts.spec.slots;
 }
 
 /** The CI server has no list of its jobs: it is not asked again. */

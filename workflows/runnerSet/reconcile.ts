@@ -1,10 +1,12 @@
 import { defined } from '../../core/defined.ts';
-import { ApplicationFailure, CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import { CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { QUEUE_CHECK_UNSUPPORTED, decideSet, needsBusyNews, type SetDecision } from './plan.ts';
+import { QUEUE_CHECK_UNSUPPORTED, decideSet, mayTellEndEarly, needsBusyNews, type SetDecision } from './plan.ts';
+import { setCover } from '../../core/domain/setCover.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carried.ts';
+import { SetCommands } from './commands.ts';
 import type { SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
 import type { Timed } from '../../core/calls/index.ts';
@@ -16,15 +18,34 @@ import type { Timed } from '../../core/calls/index.ts';
 const MAX_EVENTS = 1_000;
 /** Of a turn of the loop: an activity and perhaps a timer, each with its workflow task. */
 const EVENTS_PER_TURN = 9;
+/** Of a command: its signal, its answer's, and their workflow tasks. */
+const EVENTS_PER_COMMAND = 9;
 /** 100 bytes or more each; Temporal suggests to continue as new at 4 MB. */
 const MAX_JOB_EVENTS = 10_000;
 /** Runners started by one activity. */
 const BATCH = 100;
+/** A look that another set has had is as good, if it is no older than this share of the pace of looks, and no older than that. */
+const LOOK_SHARE = 1 / 5;
+const OLDEST_LOOK_MS = 60_000;
+/** Jobs that one look asks for one by one. */
+const MAX_OVERDUE = 20;
 /** A timer for a schedule that is months away is set again every day. */
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
-/** What a piece of news, or a word of an operator's, does to the set. */
+/** What a piece of news does to the set. */
 type News = (state: SetState, now: number) => void;
+
+interface Received {
+  /** Job events, or news of runners, in it. @default 0 */
+  readonly size?: number;
+  /** When it was told, by the clock of who told it (ms since the epoch). */
+  readonly at?: number;
+}
+
+/** @property hearsay - only somebody's news tells that it is so late */
+interface Moment extends Timed {
+  readonly hearsay?: true;
+}
 
 interface Alarm {
   readonly at: number;
@@ -40,79 +61,37 @@ interface Alarm {
  * not in the worker's cache (the query runs what has happened since the last workflow task at that task's time).
  */
 export class RunningSet {
-  readonly name: string;
-  #state: SetState | undefined;
+  readonly state: SetState;
+  readonly #commands: SetCommands;
   /** What has come in and is not in the state yet. */
-  readonly #inbox: News[] = [];
-  #now = 0;
-  /** Something was changed by hand. */
-  #changed = false;
+  readonly #inbox: { readonly news: News; readonly at?: number }[] = [];
+  #now: number;
+  /** The latest time that an activity or a timer of this run has told; nobody's news. */
+  #known = 0;
+  /** A look of this run is under way; one of the run before may be, too. */
   #checkingQueue = false;
-  #underWay = 0;
-  /**
-   * An update that reaches a worker together with other news, and not the workflow in its cache, is put in another order by a later replay
-   * (https://github.com/temporalio/sdk-python/issues/673). Updates are rare: the history in which that may be is left behind at once.
-   */
-  #updates = 0;
-  /**
-   * How many of them are known to be answered. An answer goes out with its workflow task, and is lost with it: the server takes no task that
-   * closes a run while more news has come in (UnhandledCommand), and tells whoever sent an update in that task that it failed, for good.
-   */
-  #answered = 0;
   #events = 0;
   #jobEvents = 0;
   #timer: Alarm | undefined;
 
-  constructor(name: string) {
-    this.name = name;
-  }
-
-  /** Its declaration was checked, or carried over. */
-  begin(state: SetState): void {
-    this.#state = state;
+  /** @param done - ids of the commands that the run before has carried out */
+  constructor(state: SetState, done?: readonly string[]) {
+    this.state = state;
+    this.#commands = new SetCommands(done);
     this.#now = state.facts.at;
   }
 
-  /** Nothing can be changed by hand before; what comes by then waits. */
-  async begun(): Promise<void> {
-    if (this.#state === undefined) await condition(() => this.#state !== undefined);
-  }
-
-  get hasBegun(): boolean {
-    return this.#state !== undefined;
-  }
-
-  /** @throws ApplicationFailure before it has begun */
-  get state(): SetState {
-    if (this.#state === undefined) throw ApplicationFailure.nonRetryable("The set's declaration was not checked yet", 'Defect');
-    return this.#state;
-  }
-
-  /** News whose time matters: taken in when the loop has asked for it, once for all that comes meanwhile. */
-  receive(news: News, jobEvents = 0): void {
-    this.#inbox.push(news);
+  /** News: taken in with the time that it tells, or which the loop has asked for, once for all that comes meanwhile. */
+  receive(news: News, { size = 0, at }: Received = {}): void {
+    this.#inbox.push({ news, ...defined({ at }) });
     this.#events++;
-    this.#jobEvents += jobEvents;
+    this.#jobEvents += size;
   }
 
-  /** A change by hand, at once. @param at - the time, if that matters (ms since the epoch) */
-  change(apply: News, at = this.#now): RunnerSetStatus {
-    this.#now = Math.max(this.#now, at);
-    apply(this.state, this.#now);
-    this.state.settle(this.#now);
-    this.#changed = true;
-    this.#updates++;
-    return this.status();
-  }
-
-  /** A change by hand that takes its time: the set neither ends nor continues as new in the middle of it. */
-  async changing(run: () => Promise<RunnerSetStatus>): Promise<RunnerSetStatus> {
-    this.#underWay++;
-    try {
-      return await run();
-    } finally {
-      this.#underWay--;
-    }
+  /** A command, whoever sent it: carried out before anything else is begun. */
+  receiveCommand(request: unknown): void {
+    this.#commands.receive(request);
+    this.#events += EVENTS_PER_COMMAND;
   }
 
   status(): RunnerSetStatus {
@@ -124,41 +103,38 @@ export class RunningSet {
     for (;;) {
       this.#takeIn();
       const decision = decideSet(this.state, this.#now);
-      const unanswered = this.#updates > this.#answered;
-      if (this.#mayContinueAsNew() && !unanswered) await this.#continueAsNew(input);
-      if (decision.ended && this.#underWay === 0 && !unanswered) return;
-      const acting = this.#act(decision);
-      const woken = acting === undefined && !unanswered ? await this.#wait(decision) : undefined;
-      this.#tick(woken ?? (await this.#inAnotherTask(acting ?? workerCalls('what time is it?').clock())));
+      if (this.#mayContinueAsNew()) await this.#continueAsNew(input);
+      if (decision.ended && this.#commands.areAnswered) return;
+      const acting = this.#obey() ?? this.#act(decision);
+      const woken = acting === undefined ? await this.#wait(decision) : undefined;
+      this.#tick(woken ?? (await (acting ?? workerCalls('what time is it?').clock())));
     }
   }
 
-  #tick({ at }: Timed): void {
+  #tick({ at, hearsay }: Moment): void {
     this.#now = Math.max(this.#now, at);
+    if (hearsay !== true) this.#known = Math.max(this.#known, at);
     this.#events += EVENTS_PER_TURN;
   }
 
-  /** What an activity answers comes with a later workflow task than the one that started it. */
-  async #inAnotherTask(started: Promise<Timed>): Promise<Timed> {
-    const updates = this.#updates;
-    const timed = await started;
-    this.#answered = updates;
-    return timed;
-  }
-
   #takeIn(): void {
-    this.#changed = false;
-    for (const news of this.#inbox.splice(0)) news(this.state, this.#now);
+    for (const { news } of this.#inbox.splice(0)) news(this.state, this.#now);
     this.state.settle(this.#now);
     this.#show();
   }
 
   #show(): void {
     setCurrentDetails(setDetails(this.state, this.#now));
-    const { scope, labels } = this.state.facts.spec;
-    if (scope === undefined) return;
-    const cover: SetCover = { labels: [...labels], scope: scope.name, scopeKind: scope.kind };
+    const { spec, full, ending } = this.state.facts;
+    if (spec.scope === undefined) return;
+    const cover = setCover(spec, full, ending !== undefined);
     if (!sameCover(workflowInfo().memo?.[SET_COVER_MEMO], cover)) upsertMemo({ [SET_COVER_MEMO]: cover });
+  }
+
+  /** @returns `undefined`: there is no command */
+  #obey(): Promise<Moment> | undefined {
+    if (!this.#commands.hasNext) return undefined;
+    return this.#commands.obey(this.state, (at) => (this.#now = Math.max(this.#now, at))).then((at) => ({ at, hearsay: true }));
   }
 
   /** @returns what is being done, after which everything may be different; `undefined`: nothing is to be done now */
@@ -166,16 +142,29 @@ export class RunningSet {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
     if (decision.list) return this.#list();
     if (decision.checkQueue) this.#checkQueue();
+    if (decision.passOn) return this.#passOn();
     if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
     if (decision.drain.length > 0) return this.#drain(decision.drain.slice(0, BATCH));
     return undefined;
   }
 
-  /** @returns the time, if nothing but its coming has ended the wait */
-  async #wait({ wakeAt, ended }: SetDecision): Promise<Timed | undefined> {
+  /** @returns the time, if it is known: its coming has ended the wait, or news that tells it, or a command, which asks for it */
+  async #wait({ wakeAt, ended }: SetDecision): Promise<Moment | undefined> {
     const timer = this.#wakeAt(Math.min(wakeAt, this.#now + LONGEST_WAIT_MS));
-    await condition(() => timer.fired || this.#changed || this.#inbox.length > 0 || this.#mayContinueAsNew() || (ended && this.#underWay === 0));
-    return timer.fired && this.#inbox.length === 0 ? { at: timer.at } : undefined;
+    await condition(() => timer.fired || this.#commands.hasNext || this.#inbox.length > 0 || this.#mayContinueAsNew() || (ended && this.#commands.areAnswered));
+    if (timer.fired) this.#known = Math.max(this.#known, timer.at);
+    if (this.#inbox.length > 0) return this.#toldTime();
+    if (timer.fired) return { at: timer.at };
+    return this.#commands.hasNext ? { at: this.#now, hearsay: true } : undefined;
+  }
+
+  /**
+   * The time that the inbox tells, if it tells one that can be: an alarm goes off at least with each list of the runners, so none is much later than the last. Signals may come from
+   * anybody, and a set that believed any time would believe every deadline over, for good.
+   */
+  #toldTime(): Moment | undefined {
+    const at = this.#inbox.reduce((latest, news) => Math.max(latest, news.at ?? Number.POSITIVE_INFINITY), 0);
+    return at <= this.#known + this.state.facts.spec.relistMs ? { at, hearsay: true } : undefined;
   }
 
   /** One timer, which stays as long as it is early enough: most news moves nothing, and must not cost a timer each. */
@@ -195,10 +184,10 @@ export class RunningSet {
   }
 
   #mayContinueAsNew(): boolean {
-    const long = this.#updates > 0 || this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
+    const long = this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
     // Only the run that was asked to cancel can end Cancelled: it goes on as long as it may.
     const isTime = workflowInfo().continueAsNewSuggested || (long && this.state.facts.cancelled !== true);
-    return isTime && !this.#checkingQueue && this.#underWay === 0;
+    return isTime && this.#commands.areAnswered;
   }
 
   /**
@@ -207,62 +196,73 @@ export class RunningSet {
    */
   async #continueAsNew(input: RunnerSetInput): Promise<never> {
     const memo = workflowInfo().memo ?? {};
-    return await makeContinueAsNewFunc<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>({ memo })(input, this.state.carry());
+    return await makeContinueAsNewFunc<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>({ memo })(input, { ...this.state.carry(), commandsDone: this.#commands.carry() });
   }
 
   async #evaluateSchedule(): Promise<Timed> {
     const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({ schedules: this.state.facts.spec.schedules });
-    this.#inbox.push((state, now) => state.reschedule(schedule, at, now));
+    this.#inbox.push({ news: (state, now) => state.reschedule(schedule, at, now) });
     return { at };
   }
 
   async #list(): Promise<Timed> {
     const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
-    const missing = this.state.missing(runners, at);
-    const found = missing.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${missing.length} runners gone?`).findGone({ workflowIds: missing });
-    this.#inbox.push((state, now) => state.listed(runners, found.gone, now));
+    const doubtful = this.state.doubtful(runners, at);
+    const found = doubtful.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${doubtful.length} runners gone?`).findGone({ workflowIds: doubtful });
+    this.#inbox.push({ news: (state, now) => state.listed(runners, found.gone, now) });
     return { at: found.at };
   }
 
-  /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. */
+  /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. What it finds comes as a signal, to whichever run there is then. */
   #checkQueue(): void {
-    const { name, scope, credential, labels } = this.state.facts.spec;
+    const { state } = this;
+    const { name, scope, credential, labels, queueCheckMs, guardLookMs } = state.facts.spec;
     if (this.#checkingQueue || scope === undefined) return;
     this.#checkingQueue = true;
-    const checkedAt = this.#now;
-    this.state.queueCheckBegins(checkedAt);
-    void settle(queueCheckCalls(credential, scope).lookForQueuedJobs({ set: name, taskQueue: workflowInfo().taskQueue, scope, credential, labels })).then((called) => {
+    const askedAt = this.#now;
+    state.queueCheckBegins(askedAt);
+    const maxAgeMs = Math.min(LOOK_SHARE * (state.guards.size > 0 ? guardLookMs : queueCheckMs), OLDEST_LOOK_MS);
+    const { here: passedHere, to: passedTo } = state.jobs.passed();
+    const overdue = state.jobs.overdue(askedAt - queueCheckMs, MAX_OVERDUE);
+    const look = { set: name, taskQueue: workflowInfo().taskQueue, scope, credential, labels, askedAt, maxAgeMs, overdue, passedHere, passedTo };
+    void settle(queueCheckCalls(credential, scope).lookForQueuedJobs(look)).then((called) => {
       this.#checkingQueue = false;
-      this.receive((state, now) => {
-        if (called.kind === 'done' && called.value !== null) state.queueChecked(called.value, checkedAt, now);
-        else state.queueNotChecked(called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED);
-      });
+      if (called.kind === 'done' && called.value.supported) return;
+      this.receive((now) => now.queueNotChecked(called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED));
     });
   }
 
+  async #passOn(): Promise<Timed> {
+    const next = this.state.passing.next(this.state, this.#now);
+    const done = await temporalCalls(`pass on ${next.jobs.length} jobs`).passOn(next);
+    this.#inbox.push({ news: (state, now) => state.passing.done(next, done, state, now) });
+    return { at: done.at };
+  }
+
   async #start(count: number): Promise<Timed> {
-    const { name, generation, ephemeral, template, slots } = this.state.facts.spec;
+    const { name, generation, ephemeral, template, slots, priority } = this.state.facts.spec;
     const free = slots ? this.state.runners.freeSlots(count) : [];
+    const traces = this.state.jobs.traces.take(count);
     const runners = Array.from({ length: count }, (_none, index) => {
-      const slot = free[index];
-      return { workflowId: runnerWorkflowId(name, freshSuffix(Math.random)), ...defined({ slot }) };
+      const [slot, trace] = [free[index], traces[index]];
+      return { workflowId: runnerWorkflowId(name, freshSuffix(Math.random)), ...defined({ slot, trace }) };
     });
     // Before they are started: an end that is told at once must find them.
     this.state.starting(runners, this.#now);
-    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), runners });
-    if (refused.length > 0) this.#inbox.push((state, now) => state.notStarted(refused, why, now));
+    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), tellsEndEarly: mayTellEndEarly(this.state), priority, runners });
+    if (refused.length > 0) this.#inbox.push({ news: (state, now) => state.notStarted(refused, why, now) });
     return { at };
   }
 
   async #drain(drain: SetDecision['drain']): Promise<Timed> {
     const runners = [...drain];
     const { at, gone } = await temporalCalls(`drain ${runners.length} runners`).drainRunners({ runners });
-    this.#inbox.push((state, now) => state.draining(runners.map(({ workflowId }) => workflowId), gone, now));
+    this.#inbox.push({ news: (state, now) => state.draining(runners.map(({ workflowId }) => workflowId), gone, now) });
     return { at };
   }
 }
 
 function sameCover(memo: unknown, cover: SetCover): boolean {
-  const { labels, scope, scopeKind } = (memo ?? {}) as Partial<SetCover>;
-  return JSON.stringify([labels, scope, scopeKind]) === JSON.stringify([cover.labels, cover.scope, cover.scopeKind]);
+  const { labels, scope, scopeKind, group, full, ends } = (memo ?? {}) as Partial<SetCover>;
+  return JSON.stringify([labels, scope, scopeKind, group, full, ends]) === JSON.stringify([cover.labels, cover.scope, cover.scopeKind, cover.group, cover.full, cover.ends]);
 }

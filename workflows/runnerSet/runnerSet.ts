@@ -10,21 +10,18 @@ import { SetState } from './state.ts';
 /**
  * Keeps a number of runners alive from one template: `replicas`, or as many as the demand of jobs asks for. Their lives are their own
  * workflows'; a set decides only how many there are, of which template, and which are drained.
- * Ends after the update `drain`, or plain cancellation, when the last of its runners has left.
+ * Ends after the command `drain`, or plain cancellation, when the last of its runners has left.
  * @param input - checked in the first step
  * @param carried - state of the run before, when this one continues it
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
 export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Promise<RunnerSetStatus> {
-  const set = new RunningSet(input.name);
-  if (carried !== undefined) set.begin(SetState.restore(carried));
-  // Before anything is awaited: an update that finds no handler is refused by the SDK, not kept as a signal is.
+  const set = new RunningSet(carried === undefined ? await admit(input) : SetState.restore(carried), carried?.commandsDone);
   listen(set);
-  if (carried === undefined) set.begin(await admit(input));
   let cancelRequested = false;
   void CancellationScope.current().cancelRequested.catch(() => {
     cancelRequested = true;
-    set.change((state) => state.end('the workflow was cancelled', true));
+    set.receive((state) => state.end('the workflow was cancelled', true));
   });
   await CancellationScope.nonCancellable(async () => await set.run(input));
   if (cancelRequested) throw new CancelledFailure(`The set ${input.name} was cancelled, and its runners have left.`);

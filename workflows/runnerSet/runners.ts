@@ -142,14 +142,23 @@ export class SetRunners {
     return this.all().flatMap(({ workflowId, startedAt }) => (!seen.has(workflowId) && startedAt < now - VISIBILITY_LAG_MS ? [workflowId] : []));
   }
 
+  /** Those listed that are not known, and may be this set's: one that is not there would keep another from being started. */
+  strangers(listed: readonly ListedRunner[]): string[] {
+    return listed.flatMap(({ workflowId }) => (!this.#runners.has(workflowId) && this.#isOurs(workflowId) ? [workflowId] : []));
+  }
+
+  /** Not one that has ended meanwhile, or was started by hand with this set's name. */
+  #isOurs(workflowId: string): boolean {
+    return !this.#ended.has(workflowId) && suffixOf(this.#set, workflowId) !== undefined;
+  }
+
   /**
    * Takes in what visibility lists: each runner's own word on what it does.
    * @param hasJob - by job events, which are ahead of visibility
    */
   list(listed: readonly ListedRunner[], now: number, hasJob: (runnerName: string) => boolean): void {
     for (const one of listed) {
-      // Ended meanwhile, or started by hand with this set's name: not the set's to touch.
-      if (this.#ended.has(one.workflowId) || suffixOf(this.#set, one.workflowId) === undefined) continue;
+      if (!this.#isOurs(one.workflowId)) continue;
       const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
       // In the place of a runner that it lost, a life goes on with another, which has had no job yet.
       if (one.runnerName !== undefined && one.runnerName !== known.runnerName) Object.assign(known, { runnerName: one.runnerName, jobSeen: false });

@@ -1,14 +1,16 @@
 /** All that a set knows, what each piece of news changes in it, and what follows from it. No Temporal here: it is tested as it is. */
 import { defined } from '../../core/defined.ts';
-import type { JobEvent, RunnerEndedNews, RunnerNews, RunnerSetInput } from '../../core/contract/index.ts';
+import type { JobEvent, JobsSeen, RunnerEndedNews, RunnerNews, RunnerSetInput } from '../../core/contract/index.ts';
 import { HEALTHY, afterEnd, afterFailure, afterOnline } from './breaker.ts';
 import type { CarriedSet, SetFacts } from './carried.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
+import { JobLimits } from './limits.ts';
+import { Passing } from './passing.ts';
+import { sizeNow } from './size.ts';
 import { suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
 import { SetRunners, type SetRunner } from './runners.ts';
-import { desiredSize, type ScaleBounds } from '../../core/domain/scale.ts';
-import type { CiJobs } from '../../core/domain/ciServer.ts';
+import type { ScaleBounds } from '../../core/domain/scale.ts';
 import type { ListedRunner, ScheduleNow } from '../../core/calls/index.ts';
 
 /** So long a clock's next answer may be the same: it is not asked more often. */
@@ -22,18 +24,22 @@ export class SetState {
   readonly guards: Map<string, number>;
   readonly jobs: SetJobs;
   readonly runners: SetRunners;
+  readonly passing: Passing;
+  limits: JobLimits;
 
   private constructor(facts: SetFacts, carried?: CarriedSet) {
     const { name } = facts.spec;
     this.facts = facts;
     this.holds = new Set(carried?.holds);
     this.guards = new Map(carried?.guards);
+    this.passing = new Passing(carried?.handingOn);
+    this.limits = new JobLimits(facts.spec.limits);
     this.jobs = new SetJobs(name, carried?.jobs);
     this.runners = new SetRunners(name, carried?.runners);
   }
 
   static begin(spec: SetSpec, declaration: RunnerSetInput, schedule: ScheduleNow, now: number): SetState {
-    const state = new SetState({ spec, declaration, at: now, schedule, health: HEALTHY, desired: 0, lastScaleUpAt: now });
+    const state = new SetState({ spec, declaration, at: now, schedule, health: HEALTHY, desired: 0, asked: 0, askedQueued: 0, full: false, heldBack: { jobs: 0, runners: 0 }, lastScaleUpAt: now });
     state.declare(spec, declaration, schedule, now, now);
     state.settle(now);
     return state;
@@ -47,7 +53,7 @@ export class SetState {
   }
 
   carry(): CarriedSet {
-    return { facts: this.facts, holds: [...this.holds], guards: [...this.guards], jobs: this.jobs.carry(), runners: this.runners.carry() };
+    return { facts: this.facts, holds: [...this.holds], guards: [...this.guards], handingOn: this.passing.carry(), jobs: this.jobs.carry(), runners: this.runners.carry() };
   }
 
   // -------------------------------------------------------------------------- news: each costs the same, however many runners and jobs there are
@@ -57,8 +63,11 @@ export class SetState {
     const { facts } = this;
     if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
     Object.assign(facts, { spec, declaration });
+    this.limits = new JobLimits(spec.limits);
+    if (spec.limits.maxRunnerHours === undefined) delete facts.time;
     this.reschedule(schedule, askedAt, now);
     delete facts.queueCheckAskedAt;
+    delete facts.passAgainAt;
     if (holds !== undefined) this.#holdOnly(holds);
     if (paused === true) facts.pausedBy ??= '';
     if (paused === false) delete facts.pausedBy;
@@ -115,14 +124,20 @@ export class SetState {
   }
 
   jobEvents(events: readonly JobEvent[], now: number): void {
-    for (const event of events) if (!this.jobs.mayBeForgotten(event)) this.#jobEvent(event, now);
+    for (const event of events) {
+      if (this.jobs.mayBeForgotten(event)) continue;
+      // By its own time, which does not change when its delivery is sent again.
+      this.facts.jobHeardAt = Math.max(this.facts.jobHeardAt ?? 0, event.at);
+      this.#jobEvent(event, now);
+    }
   }
 
+  /** Of the webhook, of another set, or found by a look: which may be older than the end of the job's runner. */
   #jobEvent(event: JobEvent, now: number): void {
     const { facts } = this;
+    const before = this.jobs.get(event);
     const job = this.jobs.take(event, now);
-    // By its own time, which does not change when its delivery is sent again.
-    facts.jobHeardAt = Math.max(facts.jobHeardAt ?? 0, event.at);
+    this.passing.heard(event, before, job);
     const name = event.runnerName;
     const workflowId = name === undefined ? undefined : workflowIdOfRunner(facts.spec.name, name);
     if (name === undefined || workflowId === undefined) return;
@@ -195,12 +210,12 @@ export class SetState {
     for (const workflowId of gone) this.#vanished(workflowId, now);
   }
 
-  /** Those that a list of this time should have, and has not. A clock that was ahead has brought the set's own time, at which it starts its runners, ahead of others. */
-  missing(listed: readonly ListedRunner[], at: number): string[] {
-    return this.runners.missing(listed, Math.max(at, this.facts.at));
+  /** Those of whom a list proves nothing: the missing, by the set's own time, which a clock that was ahead has brought ahead of others; and those that the set does not know. */
+  doubtful(listed: readonly ListedRunner[], at: number): string[] {
+    return [...this.runners.missing(listed, Math.max(at, this.facts.at)), ...this.runners.strangers(listed)];
   }
 
-  /** @param gone - those of the runners that were missing in the list */
+  /** @param gone - those of the {@link doubtful} that do not run, by Temporal's own record */
   listed(listed: readonly ListedRunner[], gone: readonly string[], now: number): void {
     const { health, spec } = this.facts;
     const starting = this.runners.all().filter(({ state, generation }) => state === 'starting' && generation === spec.generation);
@@ -216,11 +231,12 @@ export class SetState {
     this.facts.queueCheckAskedAt = now;
   }
 
-  queueChecked(jobs: CiJobs, checkedAt: number, now: number): void {
-    const { facts } = this;
-    this.jobs.takeQueueCheck(jobs, checkedAt, now);
-    if (jobs.complete) this.#unguard((endedAt) => endedAt <= checkedAt);
-    facts.checkedAt = checkedAt;
+  queueChecked(look: JobsSeen, now: number): void {
+    const [{ facts }, checkedAt] = [this, Math.min(look.checkedAt, now)];
+    this.jobs.takeQueueCheck(look, checkedAt, now, (event) => this.#jobEvent(event, now));
+    if (look.gone.length > 0) this.jobs.takeBack(new Set(look.gone), now);
+    if (look.complete) this.#unguard((endedAt) => endedAt <= checkedAt);
+    facts.checkedAt = Math.max(facts.checkedAt ?? 0, checkedAt);
     delete facts.queueCheckFailure;
   }
 
@@ -237,23 +253,13 @@ export class SetState {
 
   /** Notes what the demand is now: once after all news of a moment, because it looks at every runner. */
   settle(now: number): void {
-    const { facts, jobs } = this;
+    const { facts } = this;
     facts.at = now;
     this.#unguard((endedAt) => endedAt + facts.spec.recreationGuardMs <= now);
-    const busy = this.runners.all().filter(({ state }) => state === 'busy');
-    const checkedAt = facts.checkedAt ?? Number.POSITIVE_INFINITY;
-    const desired =
-      facts.ending !== undefined
-        ? 0
-        : desiredSize(this.bounds, {
-            ...this.demand(),
-            finished: busy.filter(({ ephemeral, jobSeen, runnerName = '' }) => ephemeral && jobSeen && !jobs.assignedTo(runnerName)).length,
-            busyRunners: busy.length,
-            confirmedQueued: jobs.confirmedSince(checkedAt),
-            busyBeforeCheck: busy.filter(({ busySince = checkedAt }) => busySince < checkedAt).length,
-          });
-    if (desired > facts.desired) facts.lastScaleUpAt = now;
-    facts.desired = desired;
+    const size = sizeNow(this, now);
+    if (size.desired > facts.desired) facts.lastScaleUpAt = now;
+    delete facts.roomAt;
+    Object.assign(facts, size);
   }
 
   /** Jobs that ask for a place of this set. */

@@ -3,15 +3,19 @@ import { defined } from '../../core/defined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import { markdownText } from '../../core/domain/shownText.ts';
-import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
+import type { RunnerSetStatus, SetAnswer, SetRunnerStatus } from '../../core/contract/index.ts';
+import { isSpent, nextDay, runnerHours } from './limits.ts';
 import { planNow, type PlanNow } from './plan.ts';
 import { leastAndMost } from '../../core/domain/scale.ts';
+import { jobsBeyond, withinLimits } from './size.ts';
 import type { SetState } from './state.ts';
 
 /** A job that waits longer than this shows as such. */
 const LONG_QUEUED_MS = 10 * 60_000;
 /** Rows of runners in the details: the UI is for a look. */
 const MAX_ROWS = 50;
+/** Repositories that are named because a limit holds their jobs back. */
+const MAX_LIMITS = 5;
 
 export function setStatus(state: SetState, now: number): RunnerSetStatus {
   const { facts, jobs } = state;
@@ -27,11 +31,23 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
     ...defined({ replicas: state.bounds.kind === 'fixed' ? state.bounds.replicas : undefined, warm: state.bounds.warm || undefined }),
     runners: state.runners.all().map((runner) => runnerStatus(runner, state.isHeld(runner))),
     jobs: { ...state.demand(), startedTotal: jobs.startedTotal, completedTotal: jobs.completedTotal },
+    ...defined({
+      passedOn: jobs.passedOn || undefined,
+      heldBack: facts.heldBack.jobs + facts.heldBack.runners > 0 ? { ...facts.heldBack } : undefined,
+      runnerHours: facts.time && runnerHours(facts.time),
+    }),
     ...defined({ paused, waitsFor: waitsFor === '' ? undefined : waitsFor, ending: facts.ending, scopeKind: spec.scope?.kind }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',
     holds: [...state.holds],
   };
+}
+
+/** The answer to a command. */
+export function setAnswer(state: SetState, now: number): SetAnswer {
+  const { runners, ...status } = setStatus(state, now);
+  const count = (wanted: SetRunnerStatus['state']): number => runners.filter((runner) => runner.state === wanted).length;
+  return { ...status, runners: { starting: count('starting'), idle: count('idle'), busy: count('busy'), draining: count('draining') } };
 }
 
 function runnerStatus(runner: ReturnType<SetState['runners']['all']>[number], held: boolean): SetRunnerStatus {
@@ -59,11 +75,23 @@ function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
     ...(unheeding > 0 ? [`${unheeding} runners that were asked to drain and do not: each is asked again every ${formatDuration(spec.relistMs)}`] : []),
     ...(plan.excess > 0 ? [`scale-down of ${plan.excess} runners: not ${until(plan.scaleDownAt)}`] : []),
     ...(plan.crowded > 0 ? [`places: ${plan.crowded} runners are not started before others are gone, because max counts those that leave`] : []),
+    ...(facts.passAgainAt !== undefined && facts.passAgainAt > now && jobsBeyond(state) > 0 ? [`another set with room for ${jobsBeyond(state)} jobs that it cannot serve now: asked again ${until(facts.passAgainAt)}`] : []),
+    ...heldBackWords(state, now),
     ...(plan.withheld > 0 && plan.guarded > 0 ? [`recreation guard: ${plan.guarded} places stay empty ${until(guardUntil)}, or until the jobs of their runners are accounted for`] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [`next try: not ${until(plan.allowance.until)}`] : []),
     ...(longQueued > 0 ? [`runners: ${longQueued} jobs have been queued for more than ${formatDuration(LONG_QUEUED_MS)}`] : []),
     ...(facts.schedule.index === undefined ? [] : [`schedule ${facts.schedule.index + 1} (${spec.schedules[facts.schedule.index]?.cron ?? ''}) holds${facts.schedule.until === undefined ? '' : ` ${until(facts.schedule.until)}`}`]),
   ].join('; ');
+}
+
+function heldBackWords(state: SetState, now: number): string[] {
+  const { heldBack, spec, time } = state.facts;
+  const jobs = [...(heldBack.jobs === 0 ? [] : withinLimits(state).heldBack)].toSorted(([, a], [, b]) => b - a);
+  const most = jobs.slice(0, MAX_LIMITS).map(([what, count]) => `${count} of ${what}`);
+  return [
+    ...(heldBack.jobs === 0 ? [] : [`limits: ${heldBack.jobs} jobs are held back (${most.join('; ')}${jobs.length > most.length ? '; …' : ''})`]),
+    ...(isSpent(spec.limits, time) ? [`maxRunnerHours: ${spec.limits.maxRunnerHours ?? 0} hours of today are used up; ${heldBack.runners} runners are held back until ${isoTime(nextDay(now))}`] : []),
+  ];
 }
 
 /** Markdown for the UI. */
@@ -79,6 +107,8 @@ export function setDetails(state: SetState, now: number): string {
     ...row('Runners', `${s.runners.length} of ${s.desired} wanted (${s.min} to ${s.max})`),
     ...row('', `${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`),
     ...row('Jobs', `${s.jobs.queued} queued, ${s.jobs.assigned} assigned; ${s.jobs.completedTotal} completed in all`),
+    ...row('', s.passedOn === undefined ? undefined : `${s.passedOn} more wait in other sets`),
+    ...row('Runner-hours today', s.runnerHours === undefined ? undefined : `${s.runnerHours} of ${facts.spec.limits.maxRunnerHours ?? 0}`),
     ...row('Scope', s.scope),
     ...row('Labels', s.labels.join(', ')),
     ...row('Template', s.generation),

@@ -18,7 +18,9 @@ export const jitAnswer = z.object({ runner: z.object({ id: z.number().int(), nam
 
 export const registrationTokenAnswer = z.object({ token: z.string().min(1), expires_at: z.string() });
 
-export const runnerGroupAnswer = z.object({ id: z.number().int(), name: z.string().min(1) });
+const runnerGroup = z.object({ id: z.number().int(), name: z.string().min(1) });
+export type RunnerGroup = z.output<typeof runnerGroup>;
+export const runnerGroupListAnswer = z.object({ total_count: z.number().int(), runner_groups: z.array(runnerGroup) });
 
 /** Times of GitHub, as ms since the epoch. */
 const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
@@ -31,20 +33,17 @@ export const installationRepositoriesAnswer = z.object({ total_count: z.number()
 
 export const runListAnswer = z.object({ total_count: z.number().int(), workflow_runs: z.array(z.object({ id: z.number().int() })) });
 
-export const jobListAnswer = z.object({
-  total_count: z.number().int(),
-  jobs: z.array(
-    z.object({
-      id: z.number().int(),
-      run_attempt: z.number().int().nullish(),
-      status: z.string(),
-      labels: z.array(z.string()),
-      created_at: time.nullish(),
-      started_at: time.nullish(),
-      runner_name: z.string().nullish(),
-    }),
-  ),
+export const jobAnswer = z.object({
+  id: z.number().int(),
+  run_attempt: z.number().int().nullish(),
+  status: z.string(),
+  labels: z.array(z.string()),
+  created_at: time.nullish(),
+  started_at: time.nullish(),
+  runner_name: z.string().nullish(),
 });
+
+export const jobListAnswer = z.object({ total_count: z.number().int(), jobs: z.array(jobAnswer) });
 
 /** Of what is written nothing is used; but it must be GitHub's answer. */
 export const statusAnswer = z.object({ id: z.number().int(), state: z.string() });

@@ -7,8 +7,8 @@ import type { GitHubApi, GitHubRequest } from './api.ts';
 import { planRedelivery } from './redelivery.ts';
 
 const PAGE = 100;
-/** Pages of failures looked at in one round; what is beyond comes when these have arrived, or are too old. */
-const MAX_PAGES = 10;
+/** Pages of one list: failures stay listed when they were sent again, for the three days that GitHub keeps them. */
+const MAX_PAGES = 200;
 /** Ids remembered as asked for: more than can be listed. */
 const MAX_ASKED = 20_000;
 
@@ -17,17 +17,25 @@ const MAX_ASKED = 20_000;
  * https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries
  */
 export class Deliveries {
-  readonly #api: GitHubApi;
-  readonly #clock: Clock;
+  readonly #api: Pick<GitHubApi, 'requestAsApp' | 'parse'>;
+  readonly #clock: Pick<Clock, 'now'>;
   readonly #asked = new LRUCache<number, true>({ max: MAX_ASKED });
 
-  constructor(api: GitHubApi, clock: Clock) {
+  constructor(api: Pick<GitHubApi, 'requestAsApp' | 'parse'>, clock: Pick<Clock, 'now'>) {
     this.#api = api;
     this.#clock = clock;
   }
 
   async redeliverFailed({ maxRedeliveries }: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered> {
-    const { redeliver, left } = planRedelivery(await this.#failures(signal), this.#asked, this.#clock.now(), maxRedeliveries);
+    const now = this.#clock.now();
+    const failures = await this.#list('failure', undefined, signal);
+    const due = planRedelivery(failures, this.#asked, now, maxRedeliveries).redeliver;
+    if (due.length === 0) return { redelivered: 0, left: 0 };
+    // Who asked for it before may have been this process in an earlier life, or another: GitHub's own record tells what has arrived since.
+    const byId = new Map(failures.map((delivery) => [delivery.id, delivery]));
+    const since = Math.min(...due.map((id) => byId.get(id)?.delivered_at ?? now));
+    for (const delivery of await this.#list(undefined, since, signal)) byId.set(delivery.id, delivery);
+    const { redeliver, left } = planRedelivery([...byId.values()], this.#asked, now, maxRedeliveries);
     for (const id of redeliver) {
       const request: GitHubRequest = { call: 'deliveries', route: 'POST /app/hook/deliveries/{delivery_id}/attempts', parameters: { delivery_id: id }, about: `delivery ${id}` };
       await this.#api.requestAsApp(request, signal); // 404: it is too old by now
@@ -36,18 +44,19 @@ export class Deliveries {
     return { redelivered: redeliver.length, left };
   }
 
-  /** Newest first. A server that does not know the filter lists the others, too. */
-  async #failures(signal?: AbortSignal): Promise<ListedDelivery[]> {
+  /** Newest first, to the end of the list or until that time. A server that does not know the filter lists the others, too. */
+  async #list(status: 'failure' | undefined, since = Number.NEGATIVE_INFINITY, signal?: AbortSignal): Promise<ListedDelivery[]> {
     const all: ListedDelivery[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
-      const parameters = defined({ status: 'failure', per_page: PAGE, cursor });
-      const request: GitHubRequest = { call: 'deliveries', route: 'GET /app/hook/deliveries', parameters, about: 'failed deliveries' };
+      const parameters = defined({ status, per_page: PAGE, cursor });
+      const request: GitHubRequest = { call: 'deliveries', route: 'GET /app/hook/deliveries', parameters, about: status === undefined ? 'deliveries' : 'failed deliveries' };
       const answer = await this.#api.requestAsApp(request, signal);
-      all.push(...this.#api.parse(deliveryListAnswer, answer, request));
+      const listed = this.#api.parse(deliveryListAnswer, answer, request);
+      all.push(...listed);
       // What is no address names no page.
       cursor = URL.parse(answer.next ?? '')?.searchParams.get('cursor') ?? undefined;
-      if (cursor === undefined) break;
+      if (cursor === undefined || (listed.at(-1)?.delivered_at ?? since) < since) break;
     }
     return all;
   }

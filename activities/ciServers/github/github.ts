@@ -6,24 +6,30 @@ import type { CommitReport, ReportTaken } from '../../../core/domain/commitRepor
 import { labelsCover } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
-import { jitAnswer, registrationTokenAnswer, runnerAnswer, runnerGroupAnswer, runnerListAnswer } from './answers.ts';
+import { jitAnswer, jobAnswer, registrationTokenAnswer, runnerAnswer, runnerListAnswer } from './answers.ts';
 import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
 import { changedFiles } from './changedFiles.ts';
 import { CommitReports } from './commitReports.ts';
 import { Deliveries } from './deliveries.ts';
 import { ExpiringValue, type Expiring } from './expiringValue.ts';
-import { QueuedJobs } from './queuedJobs.ts';
-import type { CiJobs, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
+import { LookBudget } from './lookBudget.ts';
+import { QueuedJobs, jobOf } from './queuedJobs.ts';
+import { hasNoGroupName, RunnerGroups } from './runnerGroups.ts';
+import type { CiJob, CiJobs, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
 
 /** A registration token lives an hour; a pod that gets one may need long to come up. */
 const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;
-const DEFAULT_GROUP_ID = 1;
 const PAGE = 100;
 /** 10,000 runners is the most a group may hold; a list that goes on for longer is no list. */
 const MAX_PAGES = 200;
 /** Lists kept with their ETags: of an organization with hundreds of repositories, those of all runs under way. */
 const MAX_KEPT_LISTS = 5_000;
+/** Requests, in each process; a fifth of what GitHub allows the poorest credential. */
+const LOOKS_PER_HOUR = 1_000;
+
+/** What a search has found, and when it began (ms, by the clock that nobody sets). */
+type JobSearch = CiJobs & { readonly beganAt: number };
 
 /** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
 export class GitHub implements CiServer {
@@ -31,16 +37,22 @@ export class GitHub implements CiServer {
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
   readonly #reports: CommitReports;
+  readonly #groups: RunnerGroups;
   readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
   /** The parsed part only: GitHub's lists of runs are megabytes, of which some ids are wanted. */
   readonly #keptLists = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({ max: MAX_KEPT_LISTS });
-  readonly #jobSearches = new Map<string, SingleFlight<CiJobs>>();
+  readonly #jobSearches = new Map<string, SingleFlight<JobSearch>>();
+  /** The last of each scope. */
+  readonly #jobsFound = new Map<string, JobSearch>();
+  readonly #lookBudget: LookBudget;
   readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
 
   constructor(options: GitHubApiOptions) {
     this.#options = options;
     this.#api = new GitHubApi(options);
+    this.#lookBudget = new LookBudget(LOOKS_PER_HOUR, options.clock);
     this.#reports = new CommitReports(this.#api, options.credential.type === 'app');
+    this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
     if (options.credential.type !== 'app') return;
     const deliveries = new Deliveries(this.#api, options.clock);
@@ -76,13 +88,38 @@ export class GitHub implements CiServer {
   }
 
   /** Of several who ask for a scope at once, all get the answer of one search; it is not aborted for one of them. */
-  async queuedJobs(scope: Scope, labels?: readonly string[], signal?: AbortSignal): Promise<CiJobs> {
+  async queuedJobs(scope: Scope, labels?: readonly string[], signal?: AbortSignal, maxAgeMs = 0): Promise<CiJobs> {
     signal?.throwIfAborted();
     const key = `${scope.kind}:${scope.name}`;
-    const search = this.#jobSearches.get(key) ?? new SingleFlight(async () => await this.#searchJobs(scope));
+    const search = this.#jobSearches.get(key) ?? new SingleFlight(async () => await this.#search(key, scope));
     this.#jobSearches.set(key, search);
-    const { jobs, complete } = await search.next(signal);
-    return { jobs: labels === undefined ? jobs : jobs.filter((job) => labelsCover(labels, job.labels)), complete };
+    const askedAt = this.#options.clock.elapsed();
+    const isFresh = (found: JobSearch | undefined): found is JobSearch => found !== undefined && found.beganAt >= askedAt - maxAgeMs;
+    let found = this.#jobsFound.get(key);
+    if (!isFresh(found) && maxAgeMs > 0) found = await search.join(signal);
+    if (!isFresh(found)) found = await search.next(signal);
+    const { jobs, complete, beganAt } = found;
+    const wanted = labels === undefined ? jobs : jobs.filter((job) => labelsCover(labels, job.labels));
+    return { jobs: wanted, complete, ...defined({ ageMs: beganAt < askedAt ? askedAt - beganAt : undefined }) };
+  }
+
+  async job(scope: Scope, { id, repository }: { readonly id: number; readonly repository: string }, signal?: AbortSignal): Promise<CiJob | 'absent' | undefined> {
+    const [owner = '', repo = ''] = repository.split('/');
+    const isWithin = scope.kind === 'enterprise' || [repository, owner].some((name) => name.toLowerCase() === scope.name.toLowerCase());
+    if (!isWithin || !this.#lookBudget.left) return undefined;
+    const request: GitHubRequest = { call: 'jobs', route: 'GET /repos/{owner}/{repo}/actions/jobs/{job_id}', parameters: { owner, repo, job_id: id }, about: `job ${id} of ${repository}` };
+    this.#lookBudget.spend();
+    const answer = await this.#api.request(request, signal);
+    // It may be gone with its run, or the credential does not see the repository.
+    if (answer.status === 404) return undefined;
+    return jobOf(this.#api.parse(jobAnswer, answer, request), repository) ?? 'absent';
+  }
+
+  async #search(key: string, scope: Scope): Promise<JobSearch> {
+    const beganAt = this.#options.clock.elapsed();
+    const found = { ...(await this.#searchJobs(scope)), beganAt };
+    this.#jobsFound.set(key, found);
+    return found;
   }
 
   async #searchJobs(scope: Scope): Promise<CiJobs> {
@@ -91,12 +128,14 @@ export class GitHub implements CiServer {
     return await new QueuedJobs((schema, request) => this.#askList(schema, request, request.route.includes(tolerant)), this.#options.credential.type === 'app').of(scope);
   }
 
-  /** A list that is often as it was. */
+  /** A list that is often as it was. `undefined`: it may not be seen, or not now. */
   async #askList<T extends z.ZodType>(schema: T, request: GitHubRequest, mayBeGone: boolean): Promise<z.output<T> | undefined> {
     const key = `${request.route} ${JSON.stringify(request.parameters)}`;
     const kept = this.#keptLists.get(key);
+    if (!this.#lookBudget.left) return undefined;
     const answer = await this.#api.request({ ...request, ...defined({ etag: kept?.etag }) });
     if (kept && answer.status === 304) return kept.value as z.output<T>;
+    this.#lookBudget.spend();
     if (mayBeGone && answer.status === 404) return undefined;
     const value = this.#api.parse(schema, answer, request);
     if (answer.etag !== undefined) this.#keptLists.set(key, { etag: answer.etag, value });
@@ -109,7 +148,8 @@ export class GitHub implements CiServer {
   }
 
   async #registerJit(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
-    const { scope, name, groupId, labels } = wanted;
+    const { scope, name, group, labels } = wanted;
+    const groupId = typeof group === 'number' ? group : await this.#groups.idOf(scope, group, signal);
     const request = this.#request('jit', 'POST', scope, '/actions/runners/generate-jitconfig', {
       name,
       runner_group_id: groupId,
@@ -118,13 +158,17 @@ export class GitHub implements CiServer {
     });
     if (!wanted.ephemeral) throw this.#api.error('rejected', request, 'a just-in-time runner is always ephemeral: register a static runner with a token');
     const answer = await this.#ask(request, scope, signal);
-    if (answer.status === 404) throw this.#api.error('rejected', request, `runner group ${groupId} does not exist or may not be used: check runnerGroupId`, 404);
+    if (answer.status === 404) {
+      this.#groups.forget(scope);
+      const what = typeof group === 'number' ? `${group} does not exist or may not be used: check runnerGroupId` : `"${group}" (${groupId}) may not be used, or is gone: check runnerGroup`;
+      throw this.#api.error('rejected', request, `runner group ${what}`, 404);
+    }
     const jit = this.#api.parse(jitAnswer, answer, request);
     return { runnerName: jit.runner.name, runnerId: jit.runner.id, env: { ...RUNNER_ENV, ACTIONS_RUNNER_INPUT_JITCONFIG: jit.encoded_jit_config } };
   }
 
   async #registerWithToken(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
-    const { scope, name, labels, ephemeral } = wanted;
+    const { scope, name, labels, ephemeral, disableUpdate } = wanted;
     const group = await this.#groupName(wanted, signal);
     const token = await this.#registrationToken(scope).get(signal);
     return {
@@ -138,6 +182,7 @@ export class GitHub implements CiServer {
         RUNNER_LABELS: labels.join(','),
         RUNNER_EPHEMERAL: String(ephemeral),
         RUNNER_GROUP: group,
+        RUNNER_DISABLE_UPDATE: disableUpdate === true ? 'true' : undefined,
       }),
     };
   }
@@ -156,13 +201,14 @@ export class GitHub implements CiServer {
     return value;
   }
 
-  /** `config.sh` takes the group's name, not its id. Repositories have no groups. */
-  async #groupName({ scope, groupId }: RegisterRequest, signal?: AbortSignal): Promise<string | undefined> {
-    if (scope.kind === 'repository' || groupId === DEFAULT_GROUP_ID) return undefined;
-    const request = this.#request('group', 'GET', scope, '/actions/runner-groups/{runner_group_id}', { runner_group_id: groupId });
-    const answer = await this.#ask(request, scope, signal);
-    if (answer.status === 404) throw this.#api.error('rejected', request, `runner group ${groupId} does not exist: check runnerGroupId`, 404);
-    return this.#api.parse(runnerGroupAnswer, answer, request).name;
+  async runnerGroupId(scope: Scope, name: string, signal?: AbortSignal): Promise<number> {
+    return await this.#groups.idOf(scope, name, signal);
+  }
+
+  /** `config.sh` takes the group's name, not its id; of a name it is better known here that there is no such group. */
+  async #groupName({ scope, group }: RegisterRequest, signal?: AbortSignal): Promise<string | undefined> {
+    if (hasNoGroupName(scope, group)) return undefined;
+    return await this.#groups.nameOf(scope, typeof group === 'number' ? group : await this.#groups.idOf(scope, group, signal), signal);
   }
 
   async #findById(scope: Scope, id: number, signal?: AbortSignal): Promise<CiRunner | undefined> {

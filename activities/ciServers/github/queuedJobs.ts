@@ -1,7 +1,7 @@
 import pMap from 'p-map';
 import type { z } from 'zod';
 import { defined } from '../../../core/defined.ts';
-import { installationRepositoriesAnswer, jobListAnswer, repositoryListAnswer, runListAnswer, runnerListAnswer } from './answers.ts';
+import { installationRepositoriesAnswer, jobListAnswer, type jobAnswer, repositoryListAnswer, runListAnswer, runnerListAnswer } from './answers.ts';
 import type { GitHubRequest } from './api.ts';
 import type { CiJob, CiJobs, Scope } from '../../../core/domain/ciServer.ts';
 
@@ -9,7 +9,7 @@ import type { CiJob, CiJobs, Scope } from '../../../core/domain/ciServer.ts';
 export type AskList = <T extends z.ZodType>(schema: T, request: GitHubRequest) => Promise<z.output<T> | undefined>;
 
 const PAGE = 100;
-/** Of an organization, those pushed to last; two requests each. */
+/** Of an organization, those pushed to last; three requests each. */
 const MAX_REPOSITORIES = 300;
 /** An App's repositories are in no order of use. */
 const MAX_INSTALLATION_PAGES = 20;
@@ -23,7 +23,7 @@ const RUNS_AT_ONCE = 4;
 
 /**
  * The jobs that wait or run, from the runs under way of each repository. GitHub lists neither the runs of an organization nor the jobs
- * of a repository, so the cost is two requests for each repository and one for each run under way; those whose answer is as it was
+ * of a repository, so the cost is three requests for each repository and one for each run under way; those whose answer is as it was
  * are free of the primary limit.
  * https://docs.github.com/en/rest/actions/workflow-runs, https://docs.github.com/en/rest/actions/workflow-jobs
  */
@@ -78,10 +78,10 @@ export class QueuedJobs {
     return all.filter(({ full_name: name }) => name.toLowerCase().startsWith(owner)).toSorted((a, b) => (b.pushed_at ?? '').localeCompare(a.pushed_at ?? ''));
   }
 
-  /** Ids of the runs that may have such jobs. In this order: a run that begins meanwhile is in the second list if it was not in the first. */
+  /** Ids of the runs that may have such jobs. In this order: a run that goes on meanwhile is in a later list if it was not in an earlier one. One of which a job waits for an approval has others that wait for runners. */
   async #runs(repository: string): Promise<number[]> {
     const ids = new Set<number>();
-    for (const status of ['queued', 'in_progress']) {
+    for (const status of ['queued', 'waiting', 'in_progress']) {
       const request = this.#inRepository(repository, '/actions/runs', { status, exclude_pull_requests: true });
       const runs = await this.#pages(request, MAX_RUN_PAGES, async (page) => {
         const answer = await this.#list(runListAnswer, page);
@@ -103,13 +103,7 @@ export class QueuedJobs {
       const answer = await this.#list(jobListAnswer, page);
       return answer && { total: answer.total_count, items: answer.jobs };
     });
-    return jobs.flatMap((job): CiJob[] => {
-      const { id, status, labels } = job;
-      if (status !== 'queued' && status !== 'in_progress') return [];
-      const startedAt = status === 'in_progress' ? (job.started_at ?? undefined) : undefined;
-      const running = defined({ startedAt, runnerName: job.runner_name || undefined });
-      return [{ id, runAttempt: job.run_attempt ?? 1, repository, labels, status, queuedAt: job.created_at ?? job.started_at ?? 0, ...running }];
-    });
+    return jobs.flatMap((job) => jobOf(job, repository) ?? []);
   }
 
   async #pages<T>(request: GitHubRequest, maxPages: number, ask: (page: GitHubRequest) => Promise<{ total: number; items: T[] } | undefined>): Promise<T[]> {
@@ -138,4 +132,13 @@ export class QueuedJobs {
     const [owner, repo] = repository.split('/');
     return { call: 'jobs', route: `GET /repos/{owner}/{repo}${path}`, parameters: { owner, repo, ...parameters }, about: `repository ${repository}` };
   }
+}
+
+/** @returns `undefined` for one that neither waits for a runner nor runs */
+export function jobOf(job: z.output<typeof jobAnswer>, repository: string): CiJob | undefined {
+  const { id, status, labels } = job;
+  if (status !== 'queued' && status !== 'in_progress') return undefined;
+  const startedAt = status === 'in_progress' ? (job.started_at ?? undefined) : undefined;
+  const running = defined({ startedAt, runnerName: job.runner_name || undefined });
+  return { id, runAttempt: job.run_attempt ?? 1, repository, labels, status, queuedAt: job.created_at ?? job.started_at ?? 0, ...running };
 }

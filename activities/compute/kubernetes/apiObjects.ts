@@ -2,7 +2,7 @@ import type { V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/clien
 import { ComputeError } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
 import { apiFailure, isAbsence, toComputeError } from './errors.ts';
-import { belongsTo } from './metadata.ts';
+import { belongsTo, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 export type Resource = 'pods' | 'secrets' | 'persistentvolumeclaims' | 'configmaps';
@@ -69,7 +69,7 @@ export class ApiObjects {
       const existing = await this.get<T>(resource, namespace, name);
       if (existing === undefined) continue;
       // What carries no name of an owner is meant to be shared: a claim that goes from runner to runner.
-      if (belongsTo(existing.metadata?.annotations, identity) || object.metadata?.annotations === undefined) return existing;
+      if (belongsTo(existing.metadata?.annotations, identity) || object.metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === undefined) return existing;
       throw new ComputeError('invalid', `${what} exists and belongs to something else: delete it, or start the runner under another workflow id`);
     }
   }

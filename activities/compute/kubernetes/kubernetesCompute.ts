@@ -32,7 +32,7 @@ export interface KubernetesComputeOptions extends ApiServerOptions {
   readonly installation: string;
   /** Laid under every request. */
   readonly pod?: PodDefaults;
-  /** What a request's pod may be. @default {@link RESTRICTED} */
+  /** What a request's pod may be. @default `RESTRICTED` */
   readonly policy?: PodPolicy;
   readonly logger: Logger;
   /** A watch that is silent for so long counts as dead, in ms. @default 30000 */

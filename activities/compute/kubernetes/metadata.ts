@@ -11,6 +11,10 @@ export const RUNNER_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-id`;
 /** Where the registration is: `organization/acme`, `repository/acme/app`. */
 export const SCOPE_ANNOTATION = `${RESERVED_METADATA_PREFIX}scope`;
 export const CREDENTIAL_ANNOTATION = `${RESERVED_METADATA_PREFIX}credential`;
+/** On a pod: what its set waits for. */
+export const TELLS_ANNOTATION = `${RESERVED_METADATA_PREFIX}tells`;
+/** That its runner is busy. */
+export const TELLS_BUSY = 'busy';
 /** On a pod: how long a job of its runner may take at most. */
 export const JOB_TIMEOUT_CAP_ANNOTATION = `${RESERVED_METADATA_PREFIX}job-timeout-cap`;
 /** A person's word that the sweep shall not touch this. */

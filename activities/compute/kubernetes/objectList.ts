@@ -1,5 +1,4 @@
 /** Lists objects page by page. */
-import type { V1ObjectMeta } from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
 import type { ApiServer } from './apiServer.ts';
 
@@ -15,7 +14,8 @@ interface Page<T> {
 export interface ObjectListOptions<T> {
   readonly resource: string;
   readonly path: string;
-  readonly labelSelector: string;
+  /** @default all objects */
+  readonly labelSelector?: string;
   /** The objects come without anything but their metadata. @default false */
   readonly metadataOnly?: boolean;
   readonly signal?: AbortSignal;
@@ -28,10 +28,10 @@ export interface ObjectListOptions<T> {
  * @returns the resource version from which a watch continues the list
  * @throws ApiError or a network error; also when the answer is no such list: an empty list must never stand in for a failed one
  */
-export async function listObjects<T extends { metadata?: V1ObjectMeta }>(api: ApiServer, listKind: string, { resource, path, labelSelector, metadataOnly = false, signal, onObject }: ObjectListOptions<T>): Promise<string> {
+export async function listObjects<T>(api: ApiServer, listKind: string, { resource, path, labelSelector, metadataOnly = false, signal, onObject }: ObjectListOptions<T>): Promise<string> {
   let token: string | undefined;
   for (;;) {
-    const query = { labelSelector, limit: PAGE, continue: token };
+    const query = { limit: PAGE, continue: token, ...defined({ labelSelector }) };
     const page = await api.call<Page<T>>({ verb: 'list', resource, path, query, metadataOnly, ...defined({ signal }) });
     const resourceVersion = page.metadata?.resourceVersion;
     if (page.kind !== listKind || !resourceVersion) throw new Error(`The API server answered a list of ${resource} with ${page.kind ?? 'something else'}`);

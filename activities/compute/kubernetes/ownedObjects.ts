@@ -18,7 +18,7 @@ import { viewOfPod } from './viewOfPod.ts';
 
 const RESOURCES = { pod: 'pods', secret: 'secrets', claim: 'persistentvolumeclaims' } as const satisfies Record<OwnedKind, Resource>;
 
-const marks = z.array(z.object({ kind: z.enum(['ghost registration', 'zombie runner', 'orphaned step']), key: z.string(), since: z.string(), unpolled: z.number().exactOptional() }));
+const marks = z.array(z.object({ kind: z.enum(['ghost registration', 'zombie runner', 'hung runner', 'orphaned step']), key: z.string(), since: z.string(), unpolled: z.number().exactOptional() }));
 
 interface AnyObject {
   readonly metadata?: V1ObjectMeta;

@@ -8,7 +8,7 @@ import { goneView } from '../goneView.ts';
 import type { ApiServer } from './apiServer.ts';
 import { isExpired } from './errors.ts';
 import { listPods } from './podList.ts';
-import { openPodWatch, type PodWatchEvent } from './openPodWatch.ts';
+import { openWatch, type WatchEvent } from './openWatch.ts';
 import { viewOfPod } from './viewOfPod.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
@@ -118,7 +118,8 @@ export class PodCache {
 
   async #watch(resourceVersion: string): Promise<void> {
     const startedAt = performance.now();
-    const events = await openPodWatch(this.#api, {
+    const events = await openWatch<V1Pod>(this.#api, {
+      resource: 'pods',
       path: this.#options.path,
       labelSelector: this.#options.labelSelector,
       resourceVersion,
@@ -133,7 +134,7 @@ export class PodCache {
     // until the server refuses it the cache is as current as it was.
   }
 
-  async #apply(event: PodWatchEvent): Promise<void> {
+  async #apply(event: WatchEvent<V1Pod>): Promise<void> {
     this.#failures = 0;
     if (event.type !== 'BOOKMARK') {
       const view = this.#view(event.object);

@@ -4,8 +4,9 @@ import { REGISTER_CONTAINER, REGISTRATION_TOKEN_ENV, RUNNER_CONTAINER } from '..
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
-import { JOB_TIMEOUT_CAP_ANNOTATION, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
+import { JOB_TIMEOUT_CAP_ANNOTATION, TELLS_ANNOTATION, TELLS_BUSY, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 import { merge } from './mergeTemplates.ts';
+import { networkParts } from './network.ts';
 import { containerSecurity, podSecurity } from './podSecurity.ts';
 import { registered } from './registerContainer.ts';
 import { stored, type StoredParts, type StoreSettings } from './stepStorage.ts';
@@ -47,8 +48,9 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
   const containers = spec.containers ?? [];
   const unregistered = runnerContainer(containers.find((container) => container.name === RUNNER_CONTAINER), request, defaults, spec.securityContext);
+  const network = networkParts(request);
   const [register] = (spec.initContainers ?? []).filter(isRegister);
-  const registration = registered(unregistered, register, spec.volumes ?? [], fromSecret(secret));
+  const registration = registered(unregistered, register, [...(spec.volumes ?? []), ...network.volumes], fromSecret(secret));
   const bare = registration.runner;
   const { mode, fault } = supervisionMode(request.supervision, defaults.supervisor, bare.command !== undefined);
   if (fault !== undefined) throw new ComputeError('invalid', fault);
@@ -59,14 +61,14 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
       : supervised(bare, { name, hostNetwork: spec.hostNetwork === true }, request.supervision, mode, defaults.supervisor);
   const { runner, ...kept } = keeping(parts, request, defaults, spec);
   const initContainers = [...parts.initContainers, ...kept.initContainers, ...(spec.initContainers ?? []).filter((container) => !isRegister(container)), ...registration.initContainers];
-  const volumes = [...(spec.volumes ?? []), ...claimVolumes(request.identity, request.volumeClaims ?? []), ...parts.volumes, ...kept.volumes, ...registration.volumes];
+  const volumes = [...(spec.volumes ?? []), ...network.volumes, ...claimVolumes(request.identity, request.volumeClaims ?? []), ...parts.volumes, ...kept.volumes, ...registration.volumes];
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       name,
       labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels, ...workflowLabel(request.identity) }),
-      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...secret?.annotations, ...jobTimeoutCap(request), ...parts.annotations, ...kept.annotations },
+      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...secret?.annotations, ...jobTimeoutCap(request), ...(request.tellsBusy === true ? { [TELLS_ANNOTATION]: TELLS_BUSY } : {}), ...parts.annotations, ...kept.annotations },
     },
     spec: {
       // A CI job is other people's code: it gets a token of the cluster only where the template says so.
@@ -128,7 +130,13 @@ function runnerContainer(
   for (const entry of [...plain(defaults.env), ...(fromTemplate?.env ?? []), ...plain(request.env), ...plain(resumable)]) {
     env.set(entry.name, entry);
   }
-  const volumeMounts = withClaimMounts(fromTemplate?.volumeMounts ?? [], request.volumeClaims ?? []);
+  const network = networkParts(request);
+  for (const entry of network.env) {
+    // At the end: what it refers to has to be before it.
+    env.delete(entry.name);
+    env.set(entry.name, entry);
+  }
+  const volumeMounts = [...withClaimMounts(fromTemplate?.volumeMounts ?? [], request.volumeClaims ?? []), ...network.mounts];
   return {
     ...fromTemplate,
     image,

@@ -23,6 +23,7 @@ const SCRIPT = [
   'set -- --unattended --url "$RUNNER_URL" --name "$RUNNER_NAME" --labels "$RUNNER_LABELS"',
   'if [ -n "${RUNNER_GROUP:-}" ]; then set -- "$@" --runnergroup "$RUNNER_GROUP"; fi',
   'if [ "${RUNNER_EPHEMERAL:-false}" = true ]; then set -- "$@" --ephemeral; fi',
+  'if [ "${RUNNER_DISABLE_UPDATE:-false}" = true ]; then set -- "$@" --disableupdate; fi',
   "trap 'exit 143' TERM",
   '# By environment, not as an argument: config.sh takes it out of its own.',
   'ACTIONS_RUNNER_INPUT_TOKEN="$RUNNER_TOKEN" ./config.sh "$@" &',

@@ -3,7 +3,7 @@ import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/clien
 import { defined } from '../../../core/defined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
 import { REGISTER_CONTAINER, RUNNER_CONTAINER, SHARED_CONTAINER, UPLOADER_CONTAINER } from '../../../core/domain/podTemplate.ts';
-import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, UPLOAD_TIMEOUT_ANNOTATION, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
+import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, TELLS_ANNOTATION, TELLS_BUSY, UPLOAD_TIMEOUT_ANNOTATION, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
 import { recordedEnd } from './supervisorRecord.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
@@ -86,6 +86,7 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
     ...probesOf(pod, runner, uploadingUntil !== undefined, now, known),
     readinessChangedAt: timestamp(condition(pod, 'Ready')?.lastTransitionTime),
     reusable: metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? (true as const) : undefined,
+    tellsBusy: metadata?.annotations?.[TELLS_ANNOTATION] === TELLS_BUSY ? (true as const) : undefined,
   });
 }
 

@@ -15,6 +15,7 @@ export function claimOf(identity: RunnerIdentity, request: VolumeClaim): string 
 /** The claim to make where it does not exist; `undefined` for one that has to exist. */
 export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeClaim, installation: string): V1PersistentVolumeClaim | undefined {
   if (request.storage === undefined) return undefined;
+  const annotations = { ...request.annotations, ...(request.claim === undefined ? identityAnnotations({ ...identity, attempt: 0 }) : {}) };
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
@@ -22,12 +23,14 @@ export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeC
       name: claimOf(identity, request),
       // The attempts of one life share it; a named one belongs to whoever uses it next.
       labels: ownLabels(installation, request.claim === undefined ? workflowLabel(identity) : {}),
-      ...(request.claim === undefined ? { annotations: identityAnnotations({ ...identity, attempt: 0 }) } : {}),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     spec: defined({
       accessModes: [...(request.accessModes ?? ['ReadWriteOnce'])],
       resources: { requests: { storage: request.storage } },
       storageClassName: request.storageClass,
+      dataSource: request.dataSource,
+      selector: request.selector,
     }),
   };
 }

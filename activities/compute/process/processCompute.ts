@@ -16,7 +16,7 @@ import { viewOfRecord } from './viewOfRecord.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 export interface ProcessComputeOptions {
-  /** Where all state is; one per installation and machine, see podFolder.ts. Default: {@link defaultStateDir}. */
+  /** Where all state is; one per installation and machine, see podFolder.ts. Default: `defaultStateDir`. */
   readonly stateDir?: string;
   /** Name of the installation, a part of its runners' place. @default "holdfast" */
   readonly installation?: string;

@@ -26,6 +26,9 @@ export function processFaults(request: Omit<PodRequest, 'identity'>, byDefault: 
   }
   if (supervision?.mode === 'inject' || supervision?.mode === 'image') return ['supervisor: processes run without it; leave it out, or run on Kubernetes'];
   if (supervision !== undefined && supervision.onTerm !== 'stop') return [`onTerm: "${supervision.onTerm}" needs the supervisor, and processes run without it; leave it out, or run on Kubernetes`];
+  if (request.proxy !== undefined || request.ca !== undefined) return ['proxy, ca: are put into pods; here a runner is a process, for which HOLDFAST_RUNNER_COMMAND may set the variables; leave them out, or run on Kubernetes'];
+  const ofCluster = request.volumeClaims?.findIndex(({ dataSource, selector }) => dataSource !== undefined || selector !== undefined) ?? -1;
+  if (ofCluster >= 0) return [`volumeClaims.${ofCluster}: dataSource and selector are a cluster's, and here a claim is a folder; leave them out, or run on Kubernetes`];
   try {
     runnerCommand(request, byDefault);
     runnerEnvironment('env', request.env);

@@ -53,7 +53,7 @@ securityContext:
 {{- toYaml (mergeOverwrite (fromYaml (index . 0)) (deepCopy (index . 1))) }}
 {{- end }}
 
-{{/* How every process finds Temporal: worker, webhook, sweep and hooks. */}}
+{{/* How every process finds Temporal, and where its spans go: worker, webhook, sweep and hooks. */}}
 {{- define "holdfast.temporalEnv" -}}
 - { name: TEMPORAL_ADDRESS, value: {{ .Values.temporal.address | quote }} }
 - { name: TEMPORAL_NAMESPACE, value: {{ .Values.temporal.namespace | quote }} }
@@ -70,6 +70,11 @@ securityContext:
 {{- end }}
 {{- if .Values.temporal.codecKeySecret }}
 - { name: HOLDFAST_CODEC_KEY_FILE, value: /etc/holdfast/codec/keys }
+{{- end }}
+{{- with .Values.traces.endpoint }}
+- { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }} }
+- { name: OTEL_TRACES_SAMPLER, value: parentbased_traceidratio }
+- { name: OTEL_TRACES_SAMPLER_ARG, value: {{ $.Values.traces.ratio | quote }} }
 {{- end }}
 {{- end }}
 

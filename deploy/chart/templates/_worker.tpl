@@ -7,8 +7,53 @@
 {{- range $name, $value := omit .Values.settings "HOLDFAST_GITHUB_URL" }}
 - { name: {{ $name }}, value: {{ include "holdfast.setting" (list $name $value) | quote }} }
 {{- end }}
+{{- include "holdfast.networkEnv" . }}
 {{- with .Values.worker.env }}
 {{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The proxy and the certificate authorities of requests to GitHub. Temporal and the cluster are reached directly. */}}
+{{- define "holdfast.networkEnv" -}}
+{{- $proxy := .Values.proxy }}
+{{- range list "http" "https" }}
+{{- $scheme := . }}
+{{- with index $proxy $scheme }}
+{{- $login := "" }}
+{{- with .credentialSecretRef }}
+{{- $secret := . }}
+{{- range list "username" "password" }}
+- name: {{ printf "%s_PROXY_%s" $scheme . | upper }}
+  valueFrom: { secretKeyRef: { name: {{ $secret }}, key: {{ . }} } }
+{{- end }}
+{{- $login = printf "://$(%s_PROXY_USERNAME):$(%s_PROXY_PASSWORD)@" (upper $scheme) (upper $scheme) }}
+{{- end }}
+- { name: {{ $scheme }}_proxy, value: {{ if $login }}{{ .url | replace "://" $login | quote }}{{ else }}{{ .url | quote }}{{ end }} }
+{{- end }}
+{{- end }}
+{{- with $proxy.noProxy }}
+- { name: no_proxy, value: {{ join "," . | quote }} }
+{{- end }}
+{{- if .Values.githubServerTLS.certificateFrom }}
+- { name: NODE_EXTRA_CA_CERTS, value: /etc/holdfast/github-ca/ca.crt }
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.caMount" -}}
+{{- if .Values.githubServerTLS.certificateFrom }}
+- { name: github-ca, mountPath: /etc/holdfast/github-ca, readOnly: true }
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.caVolume" -}}
+{{- with .Values.githubServerTLS.certificateFrom }}
+- name: github-ca
+  {{- with .configMapKeyRef }}
+  configMap: { name: {{ .name }}, items: [{ key: {{ .key | quote }}, path: ca.crt }] }
+  {{- end }}
+  {{- with .secretKeyRef }}
+  secret: { secretName: {{ .name }}, items: [{ key: {{ .key | quote }}, path: ca.crt }] }
+  {{- end }}
 {{- end }}
 {{- end }}
 
@@ -20,6 +65,33 @@
 {{- define "holdfast.workerSecrets" -}}
 {{ include "holdfast.temporalSecrets" . }}
 {{ include "holdfast.credentialSecrets" . }}
+{{- end }}
+
+{{- define "holdfast.workerPodMetadata" -}}
+metadata:
+  labels:
+    {{- toYaml (merge (dict "app" (printf "%s-worker" (include "holdfast.fullname" .))) .Values.worker.podLabels) | nindent 4 }}
+  {{- $annotations := deepCopy .Values.worker.podAnnotations }}
+  {{- if .Values.podPolicy }}
+  {{- /* Read at start only. */}}
+  {{- $annotations = set $annotations "checksum/pod-policy" (toJson .Values.podPolicy | sha256sum) }}
+  {{- end }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+
+{{/* A pod's spec without what Temporal's worker controller adds of its Connection. Argument: the spec as YAML. */}}
+{{- define "holdfast.withoutConnection" -}}
+{{- $spec := fromYaml . -}}
+{{- $theirs := list "TEMPORAL_ADDRESS" "TEMPORAL_NAMESPACE" "TEMPORAL_TLS_CLIENT_CERT_PATH" "TEMPORAL_TLS_CLIENT_KEY_PATH" "HOLDFAST_TEMPORAL_API_KEY_FILE" -}}
+{{- range $container := $spec.containers }}
+{{- $env := list }}
+{{- range $container.env }}{{ if not (has .name $theirs) }}{{ $env = append $env . }}{{ end }}{{ end }}
+{{- $_ := set $container "env" $env }}
+{{- end }}
+{{- toYaml $spec }}
 {{- end }}
 
 {{- define "holdfast.workerPod" -}}
@@ -38,6 +110,9 @@ containers:
       {{- if ne .Values.supervisorImage "none" }}
       - { name: HOLDFAST_SUPERVISOR_IMAGE, value: {{ .Values.supervisorImage | default (include "holdfast.image" .) | quote }} }
       {{- end }}
+      {{- with .Values.runnerSetNamespace }}
+      - { name: HOLDFAST_RUNNER_SET_NAMESPACE, value: {{ . | quote }} }
+      {{- end }}
       {{- if .Values.podPolicy }}
       - { name: HOLDFAST_POD_POLICY_FILE, value: /etc/holdfast/pod-policy/pod-policy.yaml }
       {{- end }}
@@ -55,11 +130,13 @@ containers:
       {{- toYaml .Values.worker.resources | nindent 6 }}
     volumeMounts:
       {{- include "holdfast.secretMounts" (fromYaml (include "holdfast.workerSecrets" .)) | trim | nindent 6 }}
+      {{- with include "holdfast.caMount" . }}{{ trim . | nindent 6 }}{{ end }}
       {{- if .Values.podPolicy }}
       - { name: pod-policy, mountPath: /etc/holdfast/pod-policy, readOnly: true }
       {{- end }}
 volumes:
   {{- include "holdfast.secretVolumes" (fromYaml (include "holdfast.workerSecrets" .)) | trim | nindent 2 }}
+  {{- with include "holdfast.caVolume" . }}{{ trim . | nindent 2 }}{{ end }}
   {{- if .Values.podPolicy }}
   - name: pod-policy
     configMap: { name: {{ include "holdfast.fullname" . }}-pod-policy }

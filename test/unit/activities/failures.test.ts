@@ -97,6 +97,9 @@ describe('every error, as Temporal gets it', () => {
 
 test('the types are stable: workflows, dashboards and people match on them', () => {
   expect(FAILURE_TYPES).toEqual({
+    setNotFound: 'SetNotFound',
+    setRefuses: 'SetRefuses',
+    setSilent: 'SetDoesNotAnswer',
     busy: 'RunnerBusy',
     rate_limited: 'RateLimited',
     credentials: 'CredentialsRefused',

@@ -38,8 +38,8 @@ const pod = { name: 'p', uid: 'u' };
 const CALLS: { readonly [A in 'provision' | 'findProvisioned' | 'awaitPod' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims']: Omit<Parameters<HoldfastActivities[A]>[0], 'place'> } = {
   provision: { runnerName: 'n', pod: { identity, labels: {}, terminationGracePeriodSeconds: 1 }, credentialsRetryMs: 1, dueWithinMs: 1 },
   findProvisioned: { identity, registered: false },
-  awaitPod: { workflowId: 'w', pod, until: 'ended' },
-  observePod: { workflowId: 'w', pod },
+  awaitPod: { pod, until: 'ended' },
+  observePod: { pod },
   tearDown: { identity, pod: { ref: pod }, secret: true },
   fenceClaims: { identity, claims: [], writer: { podUid: 'u', node: 'n' } },
   awaitClaims: { identity, claims: [] },

@@ -11,7 +11,7 @@ import { FakeCompute } from '../../support/fakeCompute.ts';
 const INPUT: Placed<ProvisionInput> = {
   place: { compute: 'process', cluster: 'c', installation: 'i' },
   runnerName: 'r',
-  ciServer: { credential: 'default', registration: { scope: { kind: 'organization', name: 'acme' }, labels: [], groupId: 1, ephemeral: true, mode: 'jit' } },
+  ciServer: { credential: 'default', registration: { scope: { kind: 'organization', name: 'acme' }, labels: [], group: 1, ephemeral: true, mode: 'jit' } },
   pod: { identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30 },
   credentialsRetryMs: 1_000,
   dueWithinMs: 1_000,

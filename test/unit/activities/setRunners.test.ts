@@ -16,7 +16,7 @@ async function withClient<T>(workflow: object, run: () => Promise<T>): Promise<T
 }
 
 describe('starting the runners of a set', () => {
-  const start = async (outcome: (workflowId: string) => unknown, started: WorkflowStartOptions[] = [], tellsBusy = false): ReturnType<typeof startRunners> => {
+  const start = async (outcome: (workflowId: string) => unknown, started: WorkflowStartOptions[] = [], tells = false): ReturnType<typeof startRunners> => {
     const workflow = {
       start: async (_type: string, options: WorkflowStartOptions) => {
         started.push(options);
@@ -25,17 +25,17 @@ describe('starting the runners of a set', () => {
       },
     };
     const runners = [{ workflowId: 'runner-linux-a', slot: 0 }, { workflowId: 'runner-linux-b' }, { workflowId: 'runner-linux-c' }];
-    return await withClient(workflow, async () => await startRunners({ set: 'linux', generation: 'g1', ephemeral: true, tellsBusy, template: { organization: 'acme' }, runners }));
+    return await withClient(workflow, async () => await startRunners({ set: 'linux', generation: 'g1', ephemeral: true, tellsBusy: tells, tellsEndEarly: tells, priority: 'normal', template: { organization: 'acme' }, runners }));
   };
 
   test('each has its id, the queue of the set, its template and a memo', async () => {
     const started: WorkflowStartOptions[] = [];
     expect(await start(() => undefined, started)).toEqual({ at: expect.any(Number), refused: [] });
     expect(started).toHaveLength(3);
-    expect(started[0]).toMatchObject({ workflowId: 'runner-linux-a', taskQueue: 'holdfast', args: [{ organization: 'acme', set: 'linux' }], memo: { ofSet: { generation: 'g1', ephemeral: true, slot: 0 } } });
+    expect(started[0]).toMatchObject({ workflowId: 'runner-linux-a', taskQueue: 'holdfast', args: [{ organization: 'acme', set: 'linux' }], memo: { ofSet: { generation: 'g1', ephemeral: true, slot: 0 } }, requestEagerStart: true });
     expect(started[1]?.memo).toEqual({ ofSet: { generation: 'g1', ephemeral: true } });
     await start(() => undefined, started, true);
-    expect(started.at(-1)?.memo).toEqual({ ofSet: { generation: 'g1', ephemeral: true, tellsBusy: true } });
+    expect(started.at(-1)?.memo).toEqual({ ofSet: { generation: 'g1', ephemeral: true, tellsBusy: true, tellsEndEarly: true } });
   });
 
   test('one that was started before is as good; one that Temporal refuses for good comes back with the reason', async () => {

@@ -11,13 +11,17 @@ afterEach(() => void jest.useRealTimers());
 
 const POD: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: '', ended: false, gone: false, terminating: false };
 
-function world(pace?: AnnouncementPace) {
+function world(pace?: AnnouncementPace, heldMs = 0) {
   const told: string[] = [];
-  const signalPodState = async (_workflowId: string, { state, again }: PodStateEvent): Promise<void> => void told.push(again === true ? `${state} again` : state);
+  const forMs: unknown[] = [];
+  const signalPodState = async (_workflowId: string, event: PodStateEvent): Promise<void> => {
+    told.push(event.again === true ? `${event.state} again` : event.state);
+    forMs.push(event.forMs);
+  };
   const queue = new TaskQueue(64, (error) => {
     throw error;
   });
-  return { told, states: new StateAnnouncements(queue, { signalPodState } as unknown as WaitCompleter, pace) };
+  return { told, forMs, states: new StateAnnouncements(queue, { signalPodState } as unknown as WaitCompleter, heldMs, pace) };
 }
 
 test('a pod that flaps for an hour tells no more than its burst and one a minute, and in the end what it is', async () => {
@@ -66,4 +70,35 @@ test('nothing is told of a pod that has ended, nor after the stop', async () => 
   states.stop();
   await jest.advanceTimersByTimeAsync(600_000);
   expect(told).toEqual(['busy', 'busy']);
+});
+
+test('a short job of a runner for one job is never told; a long one is, with how long it has been busy', async () => {
+  const { states, told, forMs } = world(undefined, 5_000);
+  states.tell(POD, 'busy');
+  await jest.advanceTimersByTimeAsync(4_999);
+  states.forget(POD);
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(told).toEqual([]);
+  states.tell({ ...POD, uid: 'v' }, 'busy');
+  await jest.advanceTimersByTimeAsync(5_000);
+  expect([told, forMs]).toEqual([['busy'], [5_000]]);
+});
+
+test('one that was taken for busy for a moment has never been told as such', async () => {
+  const { states, told } = world(undefined, 5_000);
+  states.tell(POD, 'busy');
+  await jest.advanceTimersByTimeAsync(1_000);
+  states.tell(POD, 'idle');
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(told).toEqual([]);
+});
+
+test.each<[string, Partial<PodView>]>([
+  ['a runner for many jobs', { reusable: true }],
+  ['one whose set waits for the word', { tellsBusy: true }],
+])('%s is told as busy at once', async (_what, more) => {
+  const { states, told, forMs } = world(undefined, 5_000);
+  states.tell({ ...POD, ...more }, 'busy');
+  await jest.advanceTimersByTimeAsync(0);
+  expect([told, forMs]).toEqual([['busy'], [undefined]]);
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { OwnedDeletion, OwnedObjects } from '../../../activities/ownedObjects.ts';
 import { CiServerError, type CiRunner } from '../../../activities/ports.ts';
 import { carryOut } from '../../../activities/sweep/carryOut.ts';
-import { repairPod, repairRegistration, repairResource, stopStep, terminateLife, type RepairTools } from '../../../activities/sweep/repairs.ts';
+import { repairPod, repairRegistration, repairResource, replaceHung, stopStep, terminateLife, type RepairTools } from '../../../activities/sweep/repairs.ts';
 import type { LifeInput } from '../../../activities/sweep/temporalLives.ts';
 import { FORCED_TO_FAIL, type SweepMark } from '../../../core/contract/index.ts';
 import type { Finding } from '../../../core/sweep/decideSweep.ts';
@@ -204,6 +204,36 @@ describe('a zombie', () => {
     const seen = new Seen();
     change(seen);
     expect([await terminate(seen, pods), seen.terminations]).toEqual([CHANGED, []]);
+  });
+});
+
+describe('a runner that hangs', () => {
+  const hung = life({ registration: ghost({ alive: true, hasPod: true }) });
+  const replace = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
+    await replaceHung(seen.tools(), { as: 'hung runner', reason: 'why', subject: 'life', life: hung, step: 'repair', mark: { kind: 'hung runner', key: 'w-0123456789', since: ago(MINUTE) } }, async () => pods);
+  const listed = { id: 7, name: 'w-0123456789', online: false, busy: false };
+
+  test('has its life put another in its place', async () => {
+    const seen = new Seen();
+    seen.ciServer.registrations.set(7, listed);
+    expect([await replace(seen), seen.signals, seen.terminations]).toEqual([{ kind: 'repaired' }, [['doubt', { runnerName: 'w-0123456789', reason: 'why' }]], []]);
+    expect(seen.ciServer.count('remove')).toBe(0);
+  });
+
+  test.each<[what: string, now: Partial<CiRunner> | undefined, pods: OwnedObject[], expected: object]>([
+    ['is online now', { online: true }, [pod()], CHANGED],
+    ['is busy now', { busy: true }, [pod()], CHANGED],
+    ['is registered no more', undefined, [pod()], CHANGED],
+    ['has a pod that is busy now', {}, [pod({ busy: true })], CHANGED],
+    ['has another pod now', {}, [pod({}, { registration: { name: 'w-0123456789-r2' } })], CHANGED],
+    ['has lost its pod', {}, [], CHANGED],
+    ['is held since', {}, [pod({}, { held: true })], { kind: 'skipped', why: 'held' }],
+  ])('that %s is left alone', async (_what, now, pods, expected) => {
+    const seen = new Seen();
+    if (now !== undefined) seen.ciServer.registrations.set(7, { ...listed, ...now });
+    const outcome = await replace(seen, pods);
+    expect(seen.signals).toEqual([]);
+    expect(outcome).toEqual(expected);
   });
 });
 

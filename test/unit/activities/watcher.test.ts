@@ -50,10 +50,10 @@ class RecordingCompleter implements WaitCompleter {
 const ONE_JOB: Supervision = { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 600_000 };
 const DONE = { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' as const } } };
 
-async function world(againMs: readonly number[] = [], logger: Logger = quiet) {
+async function world(againMs: readonly number[] = [], logger: Logger = quiet, heldBackAnswers?: HeldBackAnswers) {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
-  const watcher = await startWatcher({ compute, completer, logger, againMs });
+  const watcher = await startWatcher({ compute, completer, logger, againMs, ...(heldBackAnswers === undefined ? {} : { heldBackAnswers }) });
   const { name } = await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
   return { compute, completer, watcher, name };
 }
@@ -109,6 +109,32 @@ test('deletes a pod whose job is done as soon as its end is known to its workflo
   completer.waits.set(`ended/${name}`, 'runner-1');
   await until('the pod is gone', () => !compute.pods.has(name));
   expect(compute.deletions).toMatchObject([{ name, gracePeriodSeconds: undefined }]);
+  await watcher.stop();
+});
+
+test.each<[string, Partial<PodView>, string[]]>([
+  ['of a pod whose job is done nobody waits for that it is gone: it went with its workflow’s own tear-down', DONE, ['ended']],
+  ['any other is offered as gone', { ended: true, exit: { code: 3, oomKilled: false } }, ['ended', 'gone']],
+])('%s', async (_what, end, offered) => {
+  const { compute, completer, watcher, name } = await world([], quiet, new HeldBackAnswers());
+  completer.waits.set(`online/${name}`, 'runner-1').set(`ended/${name}`, 'runner-1');
+  compute.start(name);
+  compute.change(name, end);
+  await watcher.idle();
+  if (compute.pods.has(name)) compute.vanish(name);
+  await watcher.idle();
+  expect(completer.offers.slice(1)).toEqual(offered.map((condition) => `${condition}/${name}`));
+  await watcher.stop();
+});
+
+test.each([true, undefined])('that a runner was busy (%s), and nobody was told, comes with its end', async (busy) => {
+  const { compute, completer, watcher, name } = await world([], quiet, new HeldBackAnswers());
+  completer.waits.set(`ended/${name}`, 'runner-1');
+  compute.start(name);
+  if (busy === true) compute.startJob(name);
+  compute.end(name, 0);
+  await watcher.idle();
+  expect([completer.answers.get(`ended/${name}`)?.endedBusy, completer.states]).toEqual([busy, []]);
   await watcher.stop();
 });
 

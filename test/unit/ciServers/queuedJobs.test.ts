@@ -26,3 +26,11 @@ test.each([
   expect(await new QueuedJobs(organization.ask, false).of({ kind: 'organization', name: 'acme' })).toEqual({ jobs: [], complete });
   expect(organization.pages()).toBe(pages);
 });
+
+test('of a run that waits for an approval the jobs that wait for runners are found', async () => {
+  const ask: AskList = async (schema, { route, parameters }) => {
+    if (route.endsWith('/jobs')) return schema.parse({ total_count: 2, jobs: [{ id: 1, status: 'waiting', labels: ['linux'] }, { id: 2, status: 'queued', labels: ['linux'] }] });
+    return schema.parse({ total_count: 1, workflow_runs: parameters['status'] === 'waiting' ? [{ id: 9 }] : [] });
+  };
+  expect(await new QueuedJobs(ask, false).of({ kind: 'repository', name: 'acme/app' })).toMatchObject({ jobs: [{ id: 2, status: 'queued' }], complete: true });
+});

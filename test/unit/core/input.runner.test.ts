@@ -28,10 +28,11 @@ describe('production defaults', () => {
   const defaults: Omit<RunnerSpec, 'name' | 'scope'> = {
     nameHash: '',
     credential: 'default',
-    runnerGroupId: 1,
+    runnerGroup: 1,
     labels: ['self-hosted'],
     ephemeral: true,
     registrationMode: 'jit',
+    disableUpdate: true,
     onEviction: 'fail',
     maxAttempts: 10,
     pod: {
@@ -112,17 +113,22 @@ describe('production defaults', () => {
 });
 
 describe('what is given is kept', () => {
+  test('a runner group by its name', () => {
+    expect(accepted({ organization: 'acme', runnerGroup: 'GPU pool' }).runnerGroup).toBe('GPU pool');
+    expect(refused({ repository: 'acme/app', runnerGroup: 'GPU pool' })).toEqual(['runnerGroup has no meaning with a repository, which has no runner groups; remove it']);
+  });
+
   test('everything at once', () => {
     const pod = { metadata: { labels: { team: 'a' } }, spec: { nodeSelector: { disk: 'ssd' } } };
     const spec = accepted({
-      name: 'build', repository: 'acme/app', credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, set: 'main', namespace: 'ci', image: 'img:1',
+      name: 'build', repository: 'acme/app', credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, disableUpdate: false, set: 'main', namespace: 'ci', image: 'img:1',
       command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace', supervisor: 'image', onTerm: 'drain', volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
       stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT, SIGTERM@500ms', to: 'process', cleanupCommand: ['bye'] },
       timeouts: { provisioning: '2h', podUnscheduled: '1m', podPending: '2m', registration: '3m', idle: '30m', jobTimeout: '90m', unregistration: '4h' },
       intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s', listAge: '10s', lateCreation: '11s' },
     }); // prettier-ignore
     expect(spec).toEqual({
-      name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', set: 'main', onEviction: 'replace', maxAttempts: 10,
+      name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroup: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', disableUpdate: false, set: 'main', onEviction: 'replace', maxAttempts: 10,
       pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }], jobTimeoutCapMs: 24 * HOUR,
         supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', stopTo: 'process', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
       timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR, maxAgeMs: 7 * 24 * HOUR },
@@ -205,6 +211,8 @@ describe('bad input names the field and the fix', () => {
     ['an environment variable with a dash', { env: { 'A-B': 'x' } }, 'env.A-B must be a name of an environment variable'],
     ['a reserved environment variable', { env: { RUNNER_TOKEN: 'x' } }, 'env.RUNNER_TOKEN is set by Holdfast; remove it'],
     ['a reserved environment variable of the pod', { pod: { spec: { containers: [{ name: 'runner', env: [{ name: 'RUNNER_NAME', value: 'x' }] }] } } }, 'pod spec.containers[0].env[0]: RUNNER_NAME is set by Holdfast; remove it'],
+    ['updates of one with a JIT config', { disableUpdate: true }, 'disableUpdate is for static runners (ephemeral false): for a JIT config GitHub takes no such wish; remove it'],
+    ['a group by name and by id', { runnerGroup: 'gpu', runnerGroupId: 3 }, 'runnerGroup, runnerGroupId exclude each other: give the name or the id'],
     ['a reserved container', { pod: { spec: { initContainers: [{ name: 'runner' }] } } }, 'pod spec.initContainers[0]: the name runner is kept for the container of the CI runner; rename it'],
     ['a reserved volume', { pod: { spec: { volumes: [{ name: 'holdfast-x' }] } } }, "pod spec.volumes[0]: volumes called holdfast-* are Holdfast's own; rename holdfast-x"],
     ['a reserved label', { pod: { metadata: { labels: { 'holdfast.dev/set': 'x' } } } }, 'pod metadata.labels: holdfast.dev/set is set by Holdfast; remove it'],
@@ -220,6 +228,7 @@ describe('bad input names the field and the fix', () => {
     ['env: a list', { env: ['A=b'] }, 'env'],
     ['env: a number', { env: { A: 1 } }, 'env.A'],
     ['ephemeral: a text', { ephemeral: 'yes' }, 'ephemeral'],
+    ['runnerGroup: a number', { runnerGroup: 3 }, 'runnerGroup'],
     ['runnerGroupId: 0', { runnerGroupId: 0 }, 'runnerGroupId'],
     ['runnerGroupId: a fraction', { runnerGroupId: 1.5 }, 'runnerGroupId'],
     ['labels: a text', { labels: 'linux' }, 'labels'],

@@ -48,7 +48,10 @@ describe('combinations that cannot work', () => {
     [[{ ...STATE, mountPath: '/holdfast/x' }], /folder of Holdfast's own/],
     [[{ ...STATE, mountPath: '/etc/holdfast/' }], /folder of Holdfast's own/],
     [[{ name: 'state', mountPath: '/state' }], /storage is missing: say how large/],
-    [[{ name: 'state', mountPath: '/state', claim: 'c', storageClass: 'fast' }], /storage is missing: storageClass/],
+    [[{ name: 'state', mountPath: '/state', claim: 'c', storageClass: 'fast' }], /storage is missing: storageClass is for a claim that Holdfast makes/],
+    [[{ name: 'state', mountPath: '/state', claim: 'c', selector: {}, annotations: {} }], /storage is missing: selector, annotations are for a claim that Holdfast makes/],
+    [[{ name: 'state', mountPath: '/state', storage: '1Gi', annotations: { 'holdfast.dev/writer.x': 'n' } }], /annotations\.holdfast\.dev\/writer\.x is set by Holdfast/],
+    [[{ name: 'state', mountPath: '/state', storage: '1Gi', dataSource: { name: 'seed' } }], /dataSource\.kind/],
     [[{ ...STATE, storage: 'lots' }], /is not a size/],
     [[{ ...STATE, mountPath: 'state' }], /absolute path/],
   ])('claims %j', (volumeClaims, message) => {

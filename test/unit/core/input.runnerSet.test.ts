@@ -17,7 +17,7 @@ describe('a set’s declaration', () => {
 
   test('the defaults', () => {
     expect(SET_DELAYS).toEqual({ scaleDownDelay: '10m', recreationGuard: '10m', queueCheck: '5m' });
-    expect(SET_INTERVALS).toEqual({ relist: '5m', firstRetry: '15s', longestRetry: '10m', guardLook: '30s' });
+    expect(SET_INTERVALS).toEqual({ relist: '5m', firstRetry: '15s', longestRetry: '10m', guardLook: '30s', passOn: '15s' });
     expect(parse({ ...set, schedules: [{ cron: '0 8 * * *', duration: '1h', max: 4 }] })).toMatchObject({
       ok: true,
       spec: { maxSurge: 1, schedules: [{ timeZone: 'UTC', bounds: { kind: 'elastic', minIdle: 0, max: 4 } }], relistMs: 300_000, firstRetryMs: 15_000, longestRetryMs: 600_000, guardLookMs: 30_000 },
@@ -25,7 +25,8 @@ describe('a set’s declaration', () => {
   });
 
   test('everything, in ms', () => {
-    const parsed = parse({ name: 'linux', template, minIdle: 1, max: 9, warm: 2, scaleDownDelay: '0s', queueCheck: '1m', rollout: { maxSurge: 3 }, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 4 }], paused: true });
+    const limits = { perRepository: 20, repositories: [{ names: ['acme/web', 'acme/api-*'], max: 30 }], maxRunnerHours: 0.5 };
+    const parsed = parse({ name: 'linux', template: { ...template, runnerGroupId: 7 }, limits, priority: 'high', minIdle: 1, max: 9, warm: 2, scaleDownDelay: '0s', queueCheck: '1m', rollout: { maxSurge: 3 }, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 4 }], paused: true });
     expect(parsed).toMatchObject({
       ok: true,
       spec: {
@@ -38,6 +39,9 @@ describe('a set’s declaration', () => {
         ephemeral: true,
         slots: false,
         labels: ['linux'],
+        group: 7,
+        limits,
+        priority: 'high',
         schedules: [{ cron: '0 8 * * *', timeZone: 'UTC', durationMs: 3_600_000, bounds: { kind: 'fixed', replicas: 4, warm: 2 } }],
       },
     });
@@ -57,6 +61,9 @@ describe('a set’s declaration', () => {
     ['replace-ahead of static runners', { ...set, warm: 1, template: { ...template, ephemeral: false } }, ['warm is for ephemeral runners of a CI server: others need no successor when their job starts; remove it']],
     ['replace-ahead beside slots', { ...set, warm: 1, template: { ...template, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' }] } }, ['warm has no place beside volumes of slots: a successor would need one more; remove it']],
     ['replace-ahead of less than none', { ...set, warm: -1 }, ['warm must be 0 or more']],
+    ['a limit below one', { ...set, limits: { perRepository: 0, maxRunnerHours: 0 } }, ['limits.perRepository must be 1 or more', 'limits.maxRunnerHours must be more than 0']],
+    ['names that are no repositories', { ...set, limits: { repositories: [{ names: ['acme', 'acme/[a'], max: 1 }] } }, ['limits.repositories.0.names.0 must be "owner/repo", or "acme/*" for all of acme', 'limits.repositories.0.names.1 has a "[" without its "]"; write "\\[" for the character itself']],
+    ['another priority', { ...set, priority: 'urgent' }, ['priority must be high, normal, low']],
     ['durations', { ...set, scaleDownDelay: 'soon' }, ['scaleDownDelay is not a duration; write for example "30s", "10m" or "1h30m"']],
     ['a surge of none would never roll out', { ...set, rollout: { maxSurge: 0 } }, ['rollout.maxSurge must be 1 or more']],
     ['a long name', { ...set, name: 'x'.repeat(37) }, ['name must be at most 36 characters: suffixes are appended, and GitHub allows 64']],

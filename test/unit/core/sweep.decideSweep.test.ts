@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { SweepMark } from '../../../core/contract/index.ts';
 import { decideSweep, type SeenObject, type SweepFindings, type SweepPlan } from '../../../core/sweep/decideSweep.ts';
-import type { LifeFacts } from '../../../core/sweep/facts.ts';
+import type { LifeFacts, RunningLife } from '../../../core/sweep/facts.ts';
 import { objectMark, parseObjectMark } from '../../../core/sweep/objectMark.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
 import { HOUR, MINUTE, NOW, RUNNING, SECOND, SPEC, TERMINATED, ago, ghost, life, object, pod, specOf } from '../../support/sweptThings.ts';
@@ -75,6 +75,34 @@ test('a step that outlived its job is marked, then stopped, by a mark of its own
   expect(steps(decide({ lives: [step] }, [{ kind: 'orphaned step', key: 'w r', since: ago(0) }]))).toEqual(['repair']);
 });
 
+describe('a runner that hangs', () => {
+  const hung = (name: string, online = false): RunningLife => life({ workflowId: name, pods: [pod({}, { registration: { name } })], registration: ghost({ name, online, alive: true, hasPod: true }) });
+  const mark = (since: string, key = 'a'): SweepMark => ({ kind: 'hung runner', key, since });
+
+  test.each<[what: string, marks: SweepMark[], step: string, since: string]>([
+    ['found first', [], 'mark', ago(0)],
+    ['found again within four minutes', [mark(ago(4 * MINUTE - 1))], 'wait', ago(4 * MINUTE - 1)],
+    ['found again four minutes later', [mark(ago(4 * MINUTE))], 'repair', ago(4 * MINUTE)],
+    ['found first, after another one of its life', [mark(ago(HOUR), 'earlier')], 'mark', ago(0)],
+  ])('%s', (_what, marks, step, since) => {
+    expect(decide({ lives: [hung('a')] }, marks).findings).toMatchObject([{ as: 'hung runner', step, mark: { kind: 'hung runner', key: 'a', since } }]);
+  });
+
+  test('and was heard of in between is found anew: its mark is not handed on', () => {
+    expect(decide({ lives: [hung('a', true)] }, [mark(ago(HOUR))]).findings).toEqual([]);
+  });
+
+  test.each<[what: string, lives: RunningLife[], step: string[], skipped: number]>([
+    ['three of three', [hung('a'), hung('b'), hung('c')], ['mark', 'mark', 'mark'], 0],
+    ['two of four', [hung('a'), hung('b'), hung('c', true), hung('d', true)], ['mark', 'mark'], 0],
+    ['three of four: it is not they', [hung('a'), hung('b'), hung('c'), hung('d', true)], [], 3],
+    ['three of four, one of them in another scope', [hung('a'), hung('b'), hung('c', true), life({ workflowId: 'd', registration: ghost({ scope: { kind: 'repository', name: 'acme/web' } }) })], ['mark', 'mark', 'mark'], 0],
+  ])('with others of its scope: %s', (_what, lives, expected, skipped) => {
+    const plan = decide({ lives });
+    expect([steps(plan), plan.skipped]).toEqual([expected, skipped === 0 ? {} : { 'offline together': skipped }]);
+  });
+});
+
 test('that has continued as new in between is marked anew', () => {
   const mark: SweepMark = { kind: 'zombie runner', key: 'w earlier', since: ago(HOUR), unpolled: 2 };
   expect(steps(decide({ lives: [life({ polled: false, pods: [], taskWaitsSinceMs: NOW })] }, [mark]))).toEqual(['mark']);
@@ -114,5 +142,5 @@ describe('the whole', () => {
 });
 
 test('production’s limits', () => {
-  expect(SPEC).toEqual({ dryRun: false, force: false, scopes: [], minAgeMs: 30 * SECOND, maxPodAgeMs: 24 * HOUR, maxRunAgeMs: 7 * 24 * HOUR, listAgeMs: MINUTE });
+  expect(SPEC).toEqual({ dryRun: false, force: false, scopes: [], minAgeMs: 30 * SECOND, maxPodAgeMs: 24 * HOUR, maxRunAgeMs: 7 * 24 * HOUR, listAgeMs: MINUTE, hungAfterMs: 4 * MINUTE });
 });

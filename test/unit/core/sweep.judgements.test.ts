@@ -85,6 +85,7 @@ describe('a running life', () => {
   const busyFor = (ms: number): OwnedObject => pod({ busy: true, readinessChangedAt: ago(ms) });
   const command = (ms: number): OwnedObject => pod({ busy: undefined as never, startedAt: ago(ms) }, { registration: undefined as never });
   const step = (job: LifeFacts, more: Partial<RunningLife> = {}): RunningLife => life({ phase: 'Busy', job: { workflowId: 'job-a', ...job }, ...more });
+  const hung = (listed: Partial<SeenRegistration> = {}, more: Partial<RunningLife> = {}): RunningLife => life({ registration: ghost({ alive: true, hasPod: true, ...listed }), ...more });
   const lost = (phase: RunnerPhase, more: Partial<RunningLife> = {}): RunningLife => life({ phase, pods: [], ...more });
   test.each<[what: string, it: RunningLife, expected: object]>([
     ['with its pod, and a worker', life(), FINE],
@@ -101,6 +102,21 @@ describe('a running life', () => {
     ['… a plain command, while it may run', life({ ...away, pods: [command(24 * HOUR)] }), skips('worker away')],
     ['… and when its timeout is over', life({ ...away, pods: [command(24 * HOUR + 1)] }), condemns('zombie runner', '24h0m0s, the most that it may')],
     ['whose job’s timeout is over, with a worker: its own affair', life({ pods: [busyFor(48 * HOUR)] }), FINE],
+
+    ['that the CI server has offline, while its pod is online and idle', hung(), condemns('hung runner', '^the CI server has it offline, while its pod says that it is online and idle$')],
+    ['… and busy: never', hung({ busy: true }), FINE],
+    ['… and online', hung({ online: true }), FINE],
+    ['… and that is not in its list', life(), FINE],
+    ['… while its pod is busy', hung({}, { pods: [pod({ busy: true })] }), FINE],
+    ['… while its pod does not tell whether it is busy', hung({}, { pods: [pod({ busy: undefined as never })] }), FINE],
+    ['… while its pod comes up', hung({}, { pods: [pod({ online: false })] }), FINE],
+    ['… while its pod is being evicted', hung({}, { pods: [pod({ disruption: 'EvictionByEvictionAPI' })] }), FINE],
+    ['… while its pod is told to go', hung({}, { pods: [pod({ terminating: true })] }), FINE],
+    ['… while a person holds its pod', hung({}, { pods: [pod({}, { held: true })] }), skips('held')],
+    ['… while it is leaving', hung({}, { phase: 'Draining' }), FINE],
+    ['… without a worker, which would have to replace it', hung({}, away), skips('worker away')],
+    ['… younger than 30 s', hung({}, { startedAtMs: NOW - 30 * SECOND + 1 }), skips('young')],
+    ['… one of two', hung({}, { pods: [pod(), pod()] }), FINE],
 
     ['a step whose job runs', life({ job: { workflowId: 'job-a', ...RUNNING } }), FINE],
     ['a step whose job was terminated', step(TERMINATED), condemns('orphaned step', STEP_WITHOUT_JOB, 'its job job-a was terminated by me: because')],

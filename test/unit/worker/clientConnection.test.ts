@@ -1,13 +1,15 @@
+import { once } from 'node:events';
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2';
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { connectClient } from '../../../worker/clientConnection.ts';
+import { freePort } from '../../../tools/lab/ports.ts';
 import { connectTemporal } from '../../../worker/connect.ts';
 import { until } from '../../support/until.ts';
 
-async function listening(server: Server | Http2Server, port = 0): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  return (server.address() as AddressInfo).port;
+async function listening(server: Server | Http2Server, port: number): Promise<void> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
 }
 
 /** A server that answers every call with an empty message. */
@@ -30,16 +32,14 @@ function emptyAnswers(): { server: Http2Server; cut: () => void } {
 }
 
 test('why there is no connection is told at once', async () => {
-  const taken = createServer();
-  const port = await listening(taken);
-  await new Promise((resolve) => taken.close(resolve));
-  const address = `127.0.0.1:${port}`;
+  const address = '127.0.0.1:1';
   await expect(connectTemporal({ address, namespace: 'default', connectionOptions: { address } }, { connect: connectClient, timeoutMs: 0 })).rejects.toThrow(`TEMPORAL_ADDRESS: no Temporal server answers at ${address} within 0 s (ECONNREFUSED): set`);
 });
 
 test('a server that is away is tried again twice a second, and answers as soon as it is back', async () => {
   const first = emptyAnswers();
-  const port = await listening(first.server);
+  const port = await freePort();
+  await listening(first.server, port);
   const connection = await connectClient({ address: `127.0.0.1:${port}` });
   first.cut();
   let tries = 0;

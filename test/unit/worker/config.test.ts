@@ -61,6 +61,7 @@ describe('configuration', () => {
       maxActivities: 200,
       workflowStacks: false,
       log: { level: 'info', format: 'json' },
+      traces: false,
       versioning: undefined,
       warnings: [],
     });

@@ -54,7 +54,7 @@ describe('the running sets', () => {
 
   test('are looked at again before it is said that none covers a job, and when the chosen one has ended', async () => {
     await sets.choose(job('linux'), false);
-    now += 251;
+    now += 2_001;
     listed['set-gpu'] = { ...linux, labels: ['gpu'] };
     expect(await sets.choose(job('gpu'), false)).toEqual({ chosen: 'set-gpu', running: new Set(['set-linux', 'set-gpu']) });
     expect(looks).toBe(2);
@@ -62,6 +62,28 @@ describe('the running sets', () => {
     now += 1;
     expect((await sets.choose(job('linux'), true)).chosen).toBeUndefined();
     expect(looks).toBe(3);
+  });
+
+  test('one that is missing in a single list continues as new; one that is missing in two has ended', async () => {
+    listed['set-gpu'] = { ...linux, labels: ['gpu'] };
+    const chosen = async (): Promise<string | undefined> => (await sets.choose(job('gpu'), false)).chosen;
+    expect(await chosen()).toBe('set-gpu');
+    delete listed['set-gpu'];
+    now += 5_001;
+    expect(await chosen()).toBe('set-gpu');
+    now += 5_001;
+    expect(await chosen()).toBeUndefined();
+  });
+
+  test('thousands of them are listed as many times less often as it takes requests', async () => {
+    for (let index = 0; index < 2_500; index++) listed[`set-${index}`] = linux;
+    await sets.choose(job('linux'), false);
+    now += 14_999;
+    await sets.choose(job('linux'), false);
+    expect(looks).toBe(1);
+    now += 2;
+    await sets.choose(job('linux'), false);
+    expect(looks).toBe(2);
   });
 
   test('whoever joins a look that began before what it needs, or that fails, has a look of its own', async () => {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { DemandSignals, type BatchLimits } from '../../../worker/demand/demandSignals.ts';
@@ -35,6 +36,14 @@ function gated(limits: BatchLimits = {}): { batches: DemandSignals; sent: Sent[]
 const isPending = async (promise: Promise<unknown>): Promise<boolean> => (await Promise.race([promise, new Promise((resolve) => setImmediate(() => resolve(isPending)))])) === isPending;
 
 describe('batches of events', () => {
+  test('each signal is sent in the context of its oldest event, not in that of the first of all', async () => {
+    const around = new AsyncLocalStorage<string>();
+    const sentIn: [number, string | undefined][] = [];
+    const batches = signals(async (_to, events) => void sentIn.push([events[0]?.jobId ?? 0, around.getStore()]), { pauseMs: 0, maxEvents: 2 });
+    await Promise.all([1, 2, 3, 4].map(async (id) => await around.run(`of ${id}`, async () => await batches.send('set-a', event(id), never))));
+    expect(sentIn).toEqual([[1, 'of 1'], [2, 'of 2'], [4, 'of 4']]);
+  });
+
   test('what comes while a signal is under way goes together in the next; each waits for its own', async () => {
     const { batches, sent } = gated();
     const [one, two, three] = [1, 2, 3].map((id) => batches.send('set-a', event(id), never));

@@ -8,7 +8,7 @@ import { loadWebhookConfig } from '../../../worker/settings/webhookConfig.ts';
 describe("the webhook's own configuration", () => {
   test('needs nothing but the secret', () => {
     const { temporal, readTemporal, webhook, ...config } = loadWebhookConfig({ HOLDFAST_WEBHOOK_SECRET: 's' });
-    expect(config).toEqual({ codecKeyFile: undefined, taskQueue: 'holdfast', http: { host: '0.0.0.0', port: 8080 }, connectTimeoutMs: 60_000, log: { level: 'info', format: 'json' }, warnings: [] });
+    expect(config).toEqual({ codecKeyFile: undefined, taskQueue: 'holdfast', http: { host: '0.0.0.0', port: 8080 }, connectTimeoutMs: 60_000, log: { level: 'info', format: 'json' }, traces: false, warnings: [] });
     expect({ ...webhook, secrets: webhook.secrets() }).toEqual({ host: '0.0.0.0', port: 8081, secrets: ['s'] });
     expect(temporal.address).toBe('localhost:7233');
     expect(readTemporal()).toEqual(temporal);

@@ -36,6 +36,8 @@ test("a runner's", () => {
     `| Cancel | drain ${SHOWN} |`,
     `| Replaced | ${SHOWN} (evicted) |`,
   ]);
+  const ended = runnerDetails(parsed.spec, { ...status, phase: 'Gone' }, { outcome: 'errored', cause: 'evicted', message: HOSTILE }).split('\n');
+  expect(ended.slice(0, 4)).toEqual(['| Runner | Gone |', '|---|---|', '| Outcome | errored/evicted |', `| Message | ${SHOWN} |`]);
 });
 
 describe("a set's", () => {

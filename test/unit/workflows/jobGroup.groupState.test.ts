@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
 import { jobGroupId } from '../../../core/domain/changeSet.ts';
-import { NO_RUNS, begin, step, type GroupAction, type GroupEvent, type GroupState } from '../../../workflows/jobGroup/groupState.ts';
+import { NO_RUNS, begin, isToRun, step, type GroupAction, type GroupEvent, type GroupState } from '../../../workflows/jobGroup/groupState.ts';
 
 const asked = (commit: string, atMs = 1_000, again = false): GroupEvent => ({ kind: 'asked', version: { commit, atMs }, again });
 const ended = (generation: number, outcome: 'succeeded' | 'aborted' | 'failed' = 'succeeded'): GroupEvent => ({ kind: 'ended', generation, outcome });
@@ -51,6 +51,17 @@ describe('a version of a change set', () => {
     ['an end of one that is long over', [asked('a'), asked('b'), ended(1, 'aborted'), ended(1)], [[start(1, 'a')], [supersede(1)], [start(2, 'b')], []]],
   ])('%s', (_what, events, expected) => {
     expect(play(events)).toEqual(expected);
+  });
+
+  test.each<[what: string, taken: GroupEvent[], unread: GroupEvent[], expected: boolean]>([
+    ['nothing was heard', [asked('a'), ended(1)], [], false],
+    ['another one has come', [asked('a'), ended(1)], [asked('b')], true],
+    ['one that is no news', [asked('a'), ended(1)], [asked('a', 2_000)], false],
+    ['the end of the run', [asked('a')], [ended(1)], false],
+    ['the end of an older one', [asked('a'), asked('b')], [ended(1)], true],
+  ])('is to be run, as far as it is known, when it is asked before all was taken in: %s', (_what, taken, unread, expected) => {
+    const { state } = taken.reduce((before, event) => hear(before.state, [event]), { state: NO_RUNS });
+    expect(isToRun(state, unread)).toBe(expected);
   });
 
   test.each<[what: string, events: GroupEvent[], expected: GroupState['outcome']]>([

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { CiEvent } from '../../../core/contract/index.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
-import { NO_JOBS, afterJobEvent, type RunnerJobs } from '../../../workflows/runner/jobEvents.ts';
+import { NO_JOBS, afterJobEvent, isAbout, type RunnerJobs } from '../../../workflows/runner/jobEvents.ts';
 import { RunnerLife } from '../../../workflows/runner/life.ts';
 import { see } from '../../../workflows/runner/podWaits.ts';
 import { seenNow, waitMs } from '../../../workflows/runner/unregister.ts';
@@ -173,4 +173,18 @@ describe('what a runner takes itself for', () => {
     expect(play(it, [starts(1, { runnerName: 'somebody-else' })])).toEqual([false, undefined, undefined, false]);
     expect(play(it, [starts(1, { runnerName: it.runnerName })])).toEqual([true, 2, 'job (1)', true]);
   });
+});
+
+test.each<[object, boolean]>([
+  [{}, true],
+  [{ runnerName: 'r' }, true],
+  [{ runnerName: 'r', runnerId: 7 }, true],
+  [{ runnerName: 'q', runnerId: 7 }, false],
+  [{ runnerName: 'r', runnerId: 8 }, false],
+])('an event %j is about the runner r, 7: %p', (about, is) => {
+  expect(isAbout({ action: 'queued', jobId: 1, ...about }, 'r', 7)).toBe(is);
+});
+
+test('of a runner whose id nobody knows yet the name tells', () => {
+  expect(isAbout({ action: 'queued', jobId: 1, runnerName: 'r', runnerId: 8 }, 'r', undefined)).toBe(true);
 });

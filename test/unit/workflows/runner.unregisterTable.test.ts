@@ -9,7 +9,6 @@ const seen: SeenFacts = { ephemeral: true, started: true, ended: false, sawJob: 
 const alive: UnregistrationFacts = { ...seen, ...nothingHeard() };
 /** A static runner that registers itself: its id is not held. */
 const ownRegistration = { ephemeral: false, heldId: false } as const;
-
 type Case = [what: string, facts: Partial<UnregistrationFacts>, expected: Partial<UnregistrationAction>];
 
 describe('the decision table, row by row', () => {
@@ -77,6 +76,8 @@ describe('the decision table, row by row', () => {
     ['5: force, ended: the registration still has to go', { stop: 'force', stopped: 'force', ended: true }, { kind: 'remove' }],
 
     ['6: busy (422), ephemeral, alive', { answer: 'busy' }, { kind: 'wait', row: '6', until: 'busyRecheck' }],
+    ['6: ephemeral, idle by its own word, which comes seconds late: looked at first', { ownSignal: 'idle' }, { kind: 'look', row: '6' }],
+    ['3-11: … and it is', { ownSignal: 'idle', looked: true }, { kind: 'remove', row: '3-11', onBusy: 'return' }],
     ['6: ephemeral, busy by its own word: not even asked', { ownSignal: 'busy' }, { kind: 'wait', row: '6', until: 'busyRecheck' }],
     ['7: static, alive: asked again for as long as it is busy (422)', { ephemeral: false }, { kind: 'remove', row: '7', onBusy: 'retry' }],
     ['7: … also by its own word: 422 is the safe answer', { ownSignal: 'busy', ephemeral: false }, { kind: 'remove', row: '7', onBusy: 'retry' }],

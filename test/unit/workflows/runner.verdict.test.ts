@@ -117,7 +117,12 @@ describe('the runner was lost', () => {
     ['evicted while idle', { pod: evicted }, replace('run_timeout')],
     ['evicted under a job that came meanwhile', { pod: evicted, ...busy }, end('errored', 'evicted')],
     ['drained meanwhile', { pod: vanished, cancel: drain }, end('succeeded')],
-  ])('in doubt, of its own life: %s', (...row) => check(row, { ...idle, ephemeral: false, doubted: true }));
+  ])('in doubt, of its own life: %s', (...row) => check(row, { ...idle, ephemeral: false, doubted: { cause: 'run_timeout', why: 'It was' } }));
+
+  test.each<Row>([
+    ['it has done its job meanwhile, as it wrote down', { pod: exited(0), sawJob: true }, end('succeeded')],
+    ['… and its registration was removed under it', { pod: exited(0), sawJob: true, removal: 'removed' }, end('succeeded')],
+  ])('in doubt, of one job: %s', (...row) => check(row, { ...idle, ephemeral: true, doubted: { cause: 'agent_lost', why: 'It hangs' } }));
 
   test.each([[1, 0], [2, 5_000], [3, 10_000], [4, 20_000], [5, 40_000], [6, 80_000], [7, 160_000], [8, 300_000], [9, 300_000], [1_000, 300_000]])(
     'idle, the %dth short-lived one in a row: another after %d ms',

@@ -23,7 +23,7 @@ test.each<[string, Partial<EndFacts>]>([
   ['The runner exited with code 0 without having run a job.', { pod: exited(0) }],
   ['The runner was lost while idle (evicted): another takes its place.', { pod: evicted }],
   ['The runner was lost while it ran a job (evicted): another takes its place.', { pod: evicted, sawJob: true, ownBusyAtEnd: true, removal: 'busy' }],
-  ['The runner was busy for as long as one job may be, and no event of the CI server named a job: another takes its place.', { pod: evicted, doubted: true }],
+  ['The runner hangs (nobody hears of it): another takes its place.', { pod: evicted, doubted: { cause: 'agent_lost', why: 'The runner hangs (nobody hears of it)' } }],
   ['The runner was ended (cancelled, stop).', { pod: evicted, ...cancel('') }],
   ['The runner was ended (cancelled, stop): too late.', { pod: evicted, ...cancel('too late') }],
 ])('people are told: %s', (message, heard) => expect(decideEnding({ ...facts, ...heard }).message).toBe(message));

@@ -1,7 +1,7 @@
 /** Replace-ahead: the successor of a runner is started when its job starts, whoever tells that it does. */
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput } from '../../../core/contract/index.ts';
-import { needsBusyNews } from '../../../workflows/runnerSet/plan.ts';
+import { mayTellEndEarly, needsBusyNews } from '../../../workflows/runnerSet/plan.ts';
 import { SetModel } from '../../support/setModel.ts';
 
 const template = { organization: 'acme' };
@@ -103,4 +103,13 @@ describe('who has to tell that its job starts', () => {
     takeJobs(model, 1, true);
     expect([0, 23 * HOUR, 24 * HOUR].map((later) => needsBusyNews(model.state, model.now + later))).toEqual([false, false, true]);
   });
+});
+
+test.each<[string, Partial<RunnerSetInput>, boolean]>([
+  ['a fixed number', { replicas: 2 }, true],
+  ['a bound that counts pods', { minIdle: 0, max: 2 }, false],
+  ['slots, whose volumes the next runner has', { replicas: 2, template: { ...template, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' }] } }, false],
+])('runners tell of their end before their pods are gone: %s', (_what, size, early) => {
+  const { state } = new SetModel({ name: 'linux', template, ...size });
+  expect(mayTellEndEarly(state)).toBe(early);
 });

@@ -56,7 +56,7 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
   const begun = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, AGO);
   begun.listed([], [], AGO);
   const over = Array.from({ length: MANY_OVER }, (_none, index) => `${4_000_000 + index}/1`);
-  const carried: CarriedSet = { ...begun.carry(), jobs: { live: [], over: [[AGO / 60_000, over]], startedTotal: 0, completedTotal: 0 } };
+  const carried: CarriedSet = { ...begun.carry(), jobs: { live: [], names: [], over: [[AGO / 60_000, over]], startedTotal: 0, completedTotal: 0 } };
   const state = SetState.restore(carried);
   const indexes = Array.from({ length: size }, (_none, index) => index);
   state.starting(indexes.map((index) => ({ workflowId: idOf(index) })), AGO);
@@ -109,7 +109,7 @@ describe('a burst of news in one moment', () => {
       const listed = Array.from({ length: size }, (_none, index) => ({ workflowId: idOf(index), runnerName: nameOf(index), phase, startedAt: AGO }));
       const gone = listed.filter((_one, index) => index % 3 === 0).map(({ workflowId }) => workflowId);
       return countVisits(() => {
-        state.missing(listed.slice(0, size / 2), NOW);
+        state.doubtful(listed.slice(0, size / 2), NOW);
         state.listed(listed, gone, NOW);
         state.settle(NOW);
         decideSet(state, NOW);

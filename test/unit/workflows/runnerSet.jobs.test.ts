@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { applyJobEvent, type JobRecord } from '../../../workflows/runnerSet/jobRecord.ts';
 import { MAX_LIVE_JOBS, SetJobs } from '../../../workflows/runnerSet/jobs.ts';
+import { MAX_TRACES } from '../../../workflows/runnerSet/jobTraces.ts';
 
 const HOUR = 3_600_000;
 const RUNNER = 'linux-abcdefghij-0a1b2c3d4e';
@@ -44,6 +45,35 @@ describe('the last word on a job', () => {
 });
 
 describe('all jobs of a set', () => {
+  const trace = (id: number): string => `00-${String(id).padStart(32, '0')}-${String(id).padStart(16, '0')}-01`;
+  const traced = (jobId: number): JobEvent => ({ action: 'queued', jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: jobId, trace: trace(jobId) });
+
+  test('the runners that are started next are in the traces of the oldest jobs that wait, each once, in the next run too', () => {
+    const jobs = new SetJobs('linux');
+    for (const id of [1, 2, 3, 4, 5]) jobs.take(traced(id), 1_000);
+    jobs.take({ ...traced(1), action: 'in_progress', runnerName: 'x' }, 1_000); // somebody else's runner was faster
+    expect(jobs.traces.take(2)).toEqual([trace(2), trace(3)]);
+    jobs.take(traced(2), 1_001); // its delivery is sent again
+    const next = new SetJobs('linux', jobs.carry());
+    expect([next.traces.take(9), next.traces.take(9)]).toEqual([[trace(4), trace(5)], []]);
+    expect(next.carry()).not.toHaveProperty('traces');
+  });
+
+  test('no runner is in the trace of a job that was passed on', () => {
+    const jobs = new SetJobs('linux');
+    for (const id of [1, 2]) jobs.take(traced(id), 1_000);
+    jobs.passOn('1/1', 'set-other', 1_000);
+    expect(jobs.traces.take(9)).toEqual([trace(2)]);
+  });
+
+  test('traces are kept of so many jobs at the most, and nothing that is none', () => {
+    const jobs = new SetJobs('linux');
+    jobs.take({ ...traced(9_999), trace: `${trace(9_999)}-${'x'.repeat(1_000)}` }, 1_000);
+    for (let id = 1; id <= MAX_TRACES + 10; id++) jobs.take(traced(id), 1_000);
+    const kept = jobs.traces.take(9_999);
+    expect([kept.length, kept[0], kept.at(-1)]).toEqual([MAX_TRACES, trace(1), trace(MAX_TRACES)]);
+  });
+
   test('another attempt is another job; each is released once', () => {
     const jobs = new SetJobs('linux');
     for (const one of [queued, event('queued', { runAttempt: 2 }), done, done, queued]) jobs.take(one, 1);

@@ -56,13 +56,31 @@ test('a set of replicas looks at the queue while it takes a job for queued, whos
   state.jobEvents([event('queued', 1)], NOW);
   expect(decideSet(state, NOW).checkQueue).toBe(true);
   state.queueCheckBegins(NOW);
-  state.queueChecked({ jobs: [{ id: 1, runAttempt: 1, status: 'queued', queuedAt: NOW, repository: 'acme/app', labels: [] }], complete: true }, NOW, NOW);
+  state.queueChecked({ jobs: [{ id: 1, runAttempt: 1, status: 'queued', queuedAt: NOW, repository: 'acme/app', labels: [] }], complete: true, absent: [], gone: [], checkedAt: NOW }, NOW);
   const again = NOW + state.facts.spec.queueCheckMs;
   expect([decideSet(state, again - 1).checkQueue, decideSet(state, again).checkQueue]).toEqual([false, true]);
   state.queueCheckBegins(again);
-  state.queueChecked({ jobs: [], complete: true }, again, again);
+  state.queueChecked({ jobs: [], complete: true, absent: [], gone: [], checkedAt: again }, again);
   expect(state.jobs.queued).toBe(0);
   expect(decideSet(state, again + state.facts.spec.queueCheckMs).checkQueue).toBe(false);
+});
+
+describe('a look that is older than the end of a runner', () => {
+  const stale = (ephemeral: boolean, told: boolean): SetState => {
+    const state = busySet(ephemeral);
+    if (!told) state.jobEvents([event('completed', 1, runnerName), event('completed', 2)], NOW);
+    state.ended({ workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true }, NOW);
+    const job = { id: told ? 1 : 3, runAttempt: 1, repository: 'acme/app', labels: [], status: 'in_progress' as const, queuedAt: NOW, startedAt: NOW, runnerName };
+    state.queueChecked({ checkedAt: NOW, complete: true, absent: [], gone: [], jobs: [job] }, NOW + 1);
+    state.settle(NOW + 1);
+    return state;
+  };
+  test.each([
+    ['a job that the set knew', true, 1],
+    ['a job that it hears of for the first time', false, 0],
+  ])('%s is not resurrected', (_what, told, queued) => {
+    for (const ephemeral of [true, false]) expect({ ...stale(ephemeral, told).demand(), desired: stale(ephemeral, told).facts.desired }).toEqual({ queued, assigned: 0, desired: queued });
+  });
 });
 
 describe('a delivery that is sent again', () => {
@@ -149,7 +167,7 @@ describe('what a list says of a runner is its own word', () => {
   test('that it is not there proves nothing, until Temporal itself says that it is gone', () => {
     const state = busySet(true);
     const later = NOW + 3_600_000;
-    expect(state.missing([], later)).toEqual([workflowId]);
+    expect(state.doubtful([], later)).toEqual([workflowId]);
     state.listed([], [], later);
     expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
     state.listed([], [workflowId], later);
@@ -159,7 +177,7 @@ describe('what a list says of a runner is its own word', () => {
   test('that it is missing is seen by the set’s own time, where a clock that was ahead has brought that ahead of the list’s', () => {
     const state = busySet(true);
     state.settle(NOW + 5_001);
-    expect(state.missing([], NOW - 3_600_000)).toEqual([workflowId]);
+    expect(state.doubtful([], NOW - 3_600_000)).toEqual([workflowId]);
   });
 
   test('what was asked of it is carried over', () => {

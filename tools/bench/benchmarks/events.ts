@@ -16,25 +16,26 @@ export const events: WorldBenchmark = {
   name: 'events',
   summary: 'one set that lives through the three events of each of N jobs: its histories, what it carries from run to run, and the memory of its worker',
   defaultRunners: 34_000,
+  severalWorkers: true,
   figures: {
     events: { unit: 'events', what: 'of jobs: queued, started and ended' },
     perSecond: { unit: '/s', what: 'taken in, from the first signal until the set has counted the last' },
     runs: { unit: 'runs', what: 'of the set: it continues as new' },
     longestHistory: { unit: 'events', what: 'in the longest history of them' },
     carriedKiB: { unit: 'KiB', what: 'taken over from one run to the next, the most' },
-    earlyRssMiB: { unit: 'MiB', what: "the worker's resident memory, median of the second tenth" },
+    earlyRssMiB: { unit: 'MiB', what: "the worker's (the largest one's) resident memory, median of the second tenth" },
     lateRssMiB: { unit: 'MiB', what: '… of the last tenth' },
   },
 
   async run(world, jobs): Promise<Measured> {
     const { client, progress } = world;
-    const worker = await world.startWorker().ready();
+    const workers = await world.startWorkers();
     // Paused: it counts its jobs, and starts nothing that would be measured with it.
     const set = await startSet(world, 'told', { minIdle: 0, max: 1, paused: true, queueCheck: '0s' });
     const handle = client.workflow.getHandle(setWorkflowId(set));
     const cpu = await world.cpuAccount();
     const startedAt = performance.now();
-    const rssMiB = await tell(world, set, jobs, worker);
+    const rssMiB = await tell(world, set, jobs, workers);
     for (const deadline = Date.now() + GIVE_UP_MS; (await statusOf(client, set)).jobs.completedTotal < jobs; await delay(100)) {
       if (Date.now() > deadline) throw new Error(`of ${jobs} jobs the set has counted ${(await statusOf(client, set)).jobs.completedTotal}`);
     }
@@ -59,8 +60,8 @@ export const events: WorldBenchmark = {
   },
 };
 
-/** @returns the worker's memory after each burst of signals */
-async function tell({ client, progress }: World, set: string, jobs: number, worker: WorkerProcess): Promise<number[]> {
+/** @returns the memory of the largest worker after each burst of signals */
+async function tell({ client, progress }: World, set: string, jobs: number, workers: readonly WorkerProcess[]): Promise<number[]> {
   const handle = client.workflow.getHandle(setWorkflowId(set));
   const rssMiB: number[] = [];
   const signals = Math.ceil(jobs / JOBS_PER_SIGNAL);
@@ -75,7 +76,7 @@ async function tell({ client, progress }: World, set: string, jobs: number, work
     sent += burst.length;
     // The next when these were taken in: a backlog would measure the server.
     await statusOf(client, set);
-    rssMiB.push(await worker.rssMiB());
+    rssMiB.push(Math.max(...(await Promise.all(workers.map((worker) => worker.rssMiB())))));
     if (Date.now() - toldAt < 5_000) continue;
     progress(`${sent * JOBS_PER_SIGNAL * EVENTS_PER_JOB} events`);
     toldAt = Date.now();

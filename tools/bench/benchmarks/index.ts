@@ -7,9 +7,10 @@ import { job } from './job.ts';
 import { lifecycle } from './lifecycle.ts';
 import { recovery } from './recovery.ts';
 import { scaleup } from './scaleup.ts';
+import { steady } from './steady.ts';
 import { supervisor } from './supervisor.ts';
 import { waiting } from './waiting.ts';
 import { webhook } from './webhook.ts';
 
 /** All benchmarks, in the order in which they are listed. */
-export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, fleet, events, recovery, job, supervisor, webhook];
+export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, steady, fleet, events, recovery, job, supervisor, webhook];

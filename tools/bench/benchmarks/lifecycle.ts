@@ -1,10 +1,18 @@
+import { setWorkflowId } from '../../../core/contract/index.ts';
 import { apiServerMetrics } from '../apiServerMetrics.ts';
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { sum, type Sample } from '../metrics.ts';
+import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { REPOSITORY, startRunner, untilClosed, untilPhase } from '../runners.ts';
+import { startSet } from '../sets.ts';
 import { round } from '../statistics.ts';
-import type { World } from '../world.ts';
+import { temporalRequests } from '../temporalRequests.ts';
+import { WEBHOOK_SECRET, type World } from '../world.ts';
 
+/** From temporal.api.enums.v1.EventType. */
+const EVENT = { workflowTaskCompleted: 7, searchAttributes: 40 } as const;
+const JOB_MS = 1_000;
+const IN_SET = 50;
 /** The worker's count of its requests. */
 const OWN = 'holdfast_kubernetes_requests_total';
 /** The verbs of those that belong to a life, as the worker and as the API server name them. The watch is shared. */
@@ -14,28 +22,34 @@ const WORKER_ONLY = [['create', 'pods'], ['create', 'secrets'], ['delete', 'pods
 
 export const lifecycle: WorldBenchmark = {
   name: 'lifecycle',
-  summary: 'what one uneventful ephemeral life costs (with --runners N: N lives, one after the other; the dearest, and the mean of the requests)',
+  summary: 'what one uneventful ephemeral life costs, alone (with --runners N: N lives, one after the other; the dearest, and the mean of the requests); and as one of fifty of a set that follows webhooks',
   defaultRunners: 1,
   figures: {
-    events: { unit: 'events', what: 'events in the workflow history', budget: { kind: 'max', limit: 45 } },
-    bytes: { unit: 'bytes', what: 'size of the workflow history', budget: { kind: 'max', limit: 25 * 1024 } },
-    githubRequests: { unit: 'requests', what: 'to the CI server', budget: { kind: 'max', limit: 2 } },
-    kubernetesRequests: { unit: 'requests', what: 'to the Kubernetes API, without the shared watch', budget: { kind: 'max', limit: 5 }, compare: 'actions-runner-controller: 13.6 to 16.6 for each job' },
+    workflowTasks: { unit: 'tasks', what: 'workflow tasks', budget: { kind: 'max', limit: 3 } },
+    workflowTasksInSet: { unit: 'tasks', what: 'workflow tasks of a life and of its share of the set', budget: { kind: 'max', limit: 7, note: 'aim: 4' } },
+    events: { unit: 'events', what: 'events in the workflow history', budget: { kind: 'max', limit: 22 } },
+    bytes: { unit: 'bytes', what: 'size of the workflow history', budget: { kind: 'max', limit: 6_800, note: 'aim: 6,144' } },
+    temporalRequests: { unit: 'requests', what: 'to Temporal, with the start, and with polls that were answered', budget: { kind: 'max', limit: 10, note: 'aim: 9' } },
+    temporalRequestsInSet: { unit: 'requests', what: '… of a life, of its share of the set, and of its webhooks', budget: { kind: 'max', limit: 24, note: 'aim: 12' } },
+    visibilityWrites: { unit: 'writes', what: 'of its record in lists: start, search attributes, end' },
+    githubRequests: { unit: 'requests', what: 'to the CI server', budget: { kind: 'max', limit: 1 } },
+    kubernetesRequests: { unit: 'requests', what: 'to the Kubernetes API, without the shared watch', budget: { kind: 'max', limit: 4 }, compare: 'actions-runner-controller: 13.6 to 16.6 for each job' },
   },
 
   async run(world, runners): Promise<Measured> {
     const worker = await world.startWorker().ready();
     const before = await readCounters(world, await worker.metrics());
-    const histories: { events: number; bytes: number }[] = [];
+    const ids: string[] = [];
     for (let number = 1; number <= runners; number++) {
       const { workflowId } = await startRunner(world, number);
       await untilPhase(world, 'Idle', 1);
-      await world.simulator.queueJob({ repo: REPOSITORY, sleepMs: 1_000 });
+      await world.simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS });
       await untilClosed(world, number);
-      const { historyLength, historySize } = await world.client.workflow.getHandle(workflowId).describe();
-      histories.push({ events: historyLength, bytes: historySize ?? Number.NaN });
+      ids.push(workflowId);
     }
+    // At once: KWOK deletes what it sees deleted, which the API server counts, too.
     const after = await readCounters(world, await worker.metrics());
+    const lives = await Promise.all(ids.map(async (id) => await lifeOf(world, id)));
     for (const [verb, resource] of WORKER_ONLY) {
       const key = `${verb} ${resource}`;
       const own = (after.done.worker[key] ?? 0) - (before.done.worker[key] ?? 0);
@@ -44,17 +58,72 @@ export const lifecycle: WorldBenchmark = {
     }
     const kubernetes = difference(before.worker, after.worker);
     const github = difference(before.github, after.github);
+    // Whoever starts it is no worker.
+    const temporal = { ...difference(before.temporal, after.temporal), StartWorkflowExecution: runners };
+    const inSet = await livesInSet(world, worker, runners);
+    const dearest = (of: (life: Life) => number): number => Math.max(...lives.map(of));
     return {
       figures: {
-        events: Math.max(...histories.map(({ events }) => events)),
-        bytes: Math.max(...histories.map(({ bytes }) => bytes)),
+        workflowTasks: dearest(({ workflowTasks }) => workflowTasks),
+        workflowTasksInSet: inSet.workflowTasks,
+        events: dearest(({ events }) => events),
+        bytes: dearest(({ bytes }) => bytes),
+        temporalRequests: round(total(temporal) / runners, 1),
+        temporalRequestsInSet: inSet.temporalRequests,
+        visibilityWrites: dearest(({ visibilityWrites }) => visibilityWrites),
         githubRequests: round(total(github) / runners, 1),
         kubernetesRequests: round(total(kubernetes) / runners, 1),
       },
-      details: { github, kubernetes },
+      details: { github, kubernetes, temporal, inSet: inSet.details },
     };
   },
 };
+
+interface Life {
+  readonly events: number;
+  readonly bytes: number;
+  readonly workflowTasks: number;
+  readonly visibilityWrites: number;
+}
+
+async function lifeOf({ client }: World, workflowId: string): Promise<Life> {
+  const handle = client.workflow.getHandle(workflowId);
+  const { historyLength, historySize } = await handle.describe();
+  const kinds = (await handle.fetchHistory()).events?.map(({ eventType }) => eventType) ?? [];
+  const count = (wanted: number): number => kinds.filter((kind) => kind === wanted).length;
+  return { events: historyLength, bytes: historySize ?? Number.NaN, workflowTasks: count(EVENT.workflowTaskCompleted), visibilityWrites: 2 + count(EVENT.searchAttributes) };
+}
+
+/** Lives under way together: all jobs are queued at once, and GitHub's webhooks tell of them. */
+async function livesInSet(world: World, worker: WorkerProcess, before: number): Promise<{ workflowTasks: number; temporalRequests: number; details: unknown }> {
+  const { agent, client, simulator, taskQueue } = world;
+  await simulator.setWebhook({ url: (await worker.webhook()).href, secret: WEBHOOK_SECRET });
+  const set = await startSet(world, 'lives', { minIdle: 0, max: IN_SET });
+  agent.startOver();
+  const ofSet = async (): Promise<number> => {
+    let tasks = 0;
+    for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${setWorkflowId(set)}' AND TaskQueue = '${taskQueue}'` })) {
+      const { events } = await client.workflow.getHandle(setWorkflowId(set), runId).fetchHistory();
+      tasks += events?.filter(({ eventType }) => eventType === EVENT.workflowTaskCompleted).length ?? 0;
+    }
+    return tasks;
+  };
+  const tasksBefore = await ofSet();
+  const requestsBefore = temporalRequests(await worker.metrics());
+  for (let job = 0; job < IN_SET; job++) await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: JOB_MS });
+  await untilClosed(world, before + IN_SET);
+  const requests = difference(requestsBefore, temporalRequests(await worker.metrics()));
+  const setTasks = (await ofSet()) - tasksBefore;
+  const lives = await Promise.all([...agent.all().keys()].map(async (workflowId) => await lifeOf(world, workflowId)));
+  if (lives.length !== IN_SET) throw new Error(`${IN_SET} jobs were queued, and ${lives.length} runners of the set had one`);
+  const sum = (of: (life: Life) => number): number => lives.reduce((all, life) => all + of(life), 0);
+  const tasks = sum(({ workflowTasks }) => workflowTasks);
+  return {
+    workflowTasks: round((tasks + setTasks) / IN_SET, 1),
+    temporalRequests: round(total(requests) / IN_SET, 1),
+    details: { workflowTasksOfLife: round(tasks / IN_SET, 1), events: round(sum(({ events }) => events) / IN_SET, 1), bytes: round(sum(({ bytes }) => bytes) / IN_SET), setTasks, requests },
+  };
+}
 
 interface Counters {
   /** All requests of the worker, whatever the answer. */
@@ -62,6 +131,7 @@ interface Counters {
   /** Those that were answered with success, by the worker's and by the API server's own count. */
   readonly done: { readonly worker: Record<string, number>; readonly apiServer: Record<string, number> };
   readonly github: Record<string, number>;
+  readonly temporal: Record<string, number>;
 }
 
 async function readCounters({ kubeconfig, simulator }: World, ofWorker: readonly Sample[]): Promise<Counters> {
@@ -79,7 +149,7 @@ async function readCounters({ kubeconfig, simulator }: World, ofWorker: readonly
       }
     }
   }
-  return { worker, done, github: byStatus };
+  return { worker, done, github: byStatus, temporal: temporalRequests(ofWorker) };
 }
 
 /** What has been added, without zeros. */

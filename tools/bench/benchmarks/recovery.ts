@@ -6,34 +6,37 @@ import { answeredEndWait } from '../waits.ts';
 
 export const recovery: WorldBenchmark = {
   name: 'recovery',
-  summary: 'kill -9 of the worker with N runners waiting; half of the pods end before the new worker is started, half after',
+  summary: 'kill -9 of all workers with N runners waiting; half of the pods end before new ones are started, half after',
   defaultRunners: 1_000,
+  severalWorkers: true,
   figures: {
     runners: { unit: 'runners', what: 'waiting' },
     seconds: {
       unit: 's',
-      what: "from the new worker's start until every pod's end has completed a wait that the dead worker had started",
+      what: "from the new workers' start until every pod's end has completed a wait that a dead worker had started",
       budget: { kind: 'max', limit: 15, note: 'with 1,000 runners' },
     },
   },
 
   async run(world, runners): Promise<Measured> {
     const { agent, client, progress } = world;
-    const dead = await world.startWorker().ready();
+    const dead = await world.startWorkers();
     progress(`starting ${runners} runners`);
     const ids = (await startRunners(world, runners)).map(({ workflowId }) => workflowId);
     await untilPhase(world, 'Idle', runners);
-    progress('killing the worker (SIGKILL)');
-    await dead.kill();
+    progress('killing the workers (SIGKILL)');
+    await Promise.all(dead.map((worker) => worker.kill()));
     const half = Math.ceil(runners / 2);
     const endedWhileAway = await agent.endAll(ids.slice(0, half));
-    progress(`${endedWhileAway} pods ended while no worker ran; starting the new one`);
-    const worker = world.startWorker();
+    progress(`${endedWhileAway} pods ended while no worker ran; starting new ones`);
+    const startedAt = Date.now();
+    const starting = world.startWorkers();
+    starting.catch(() => undefined); // thrown below, where it is awaited
     const cpu = await world.cpuAccount();
     const endedAfter = await agent.endAll(ids.slice(half));
     const lastInjectedAt = Date.now();
     if (endedWhileAway + endedAfter !== runners) throw new Error(`only ${endedWhileAway + endedAfter} of ${runners} pods could be ended`);
-    await worker.ready();
+    await starting;
     const readyAt = Date.now();
     await untilClosed(world, runners);
     const cores = await cpu.close();
@@ -42,16 +45,16 @@ export const recovery: WorldBenchmark = {
       if (!wait) throw new Error(`the wait of ${workflowId} for its runner's end was never answered`);
       return wait;
     });
-    const after = waits.map(({ completedAt }) => completedAt - worker.startedAt);
-    const ofTheDead = waits.filter(({ startedBy }) => startedBy.startsWith(dead.identityPrefix)).length;
+    const after = waits.map(({ completedAt }) => completedAt - startedAt);
+    const ofTheDead = waits.filter(({ startedBy }) => dead.some(({ identityPrefix }) => startedBy.startsWith(identityPrefix))).length;
     return {
       figures: { runners, seconds: round(Math.max(...after) / 1_000, 1) },
       details: {
         cores,
-        // The others had run into their re-sync meanwhile, and were started again by the new worker.
-        waitsStartedByTheDeadWorker: ofTheDead,
-        workerReadyAfterS: round((readyAt - worker.startedAt) / 1_000, 1),
-        lastPodEndedAfterS: round((lastInjectedAt - worker.startedAt) / 1_000, 1),
+        // The others had run into their re-sync meanwhile, and were started again by a new worker.
+        waitsStartedByDeadWorkers: ofTheDead,
+        workerReadyAfterS: round((readyAt - startedAt) / 1_000, 1),
+        lastPodEndedAfterS: round((lastInjectedAt - startedAt) / 1_000, 1),
         p50S: round(percentile(after, 0.5) / 1_000, 1),
         p95S: round(percentile(after, 0.95) / 1_000, 1),
       },

@@ -44,6 +44,11 @@ export class KwokAgentProcess {
     return this.#steps.get(workflowId) ?? {};
   }
 
+  /** All runners that were seen, by workflow id. */
+  all(): ReadonlyMap<string, Steps> {
+    return this.#steps;
+  }
+
   /** Forgets what was told so far. */
   startOver(): void {
     this.#steps.clear();

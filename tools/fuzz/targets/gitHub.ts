@@ -55,7 +55,7 @@ const answer: fc.Arbitrary<Answer> = fc.record({
 });
 
 const SCOPES: readonly Scope[] = [{ kind: 'organization', name: 'acme' }, { kind: 'repository', name: 'acme/app' }, { kind: 'enterprise', name: 'big' }];
-const register = (scope: Scope, mode: RegisterRequest['mode']): RegisterRequest => ({ scope, name: 'r-1', labels: ['linux'], groupId: 3, ephemeral: mode === 'jit', mode });
+const register = (scope: Scope, mode: RegisterRequest['mode']): RegisterRequest => ({ scope, name: 'r-1', labels: ['linux'], group: 3, ephemeral: mode === 'jit', mode });
 
 /** Everything that Holdfast asks a CI server for. */
 const CALLS: Readonly<Record<string, (server: CiServer, scope: Scope) => Promise<unknown>>> = {

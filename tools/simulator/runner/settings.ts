@@ -67,15 +67,15 @@ export function readSettings(env: Env, argv: readonly string[], folder = process
 }
 
 /**
- * What `config.sh` is told: `configure --url U [--token T] [--name N] [--labels L] [--runnergroup G] [--ephemeral] [--replace] [--unattended]`; the token
- * also by ACTIONS_RUNNER_INPUT_TOKEN. @throws Error as the real one for a folder that is configured already, and for what is missing
+ * What `config.sh` is told: `configure --url U [--token T] [--name N] [--labels L] [--runnergroup G] [--ephemeral] [--disableupdate] [--replace] [--unattended]`; the
+ * token also by ACTIONS_RUNNER_INPUT_TOKEN. @throws Error as the real one for a folder that is configured already, and for what is missing
  */
 export function readConfiguration(env: Env, argv: readonly string[], folder = process.cwd()): TokenSettings {
   if (existsSync(join(folder, '.runner'))) {
     throw new Error("Cannot configure the runner because it is already configured. To reconfigure the runner, run 'config.cmd remove' or './config.sh remove' first.");
   }
   const [text, flag] = [{ type: 'string' }, { type: 'boolean' }] as const;
-  const options = { url: text, token: text, name: text, labels: text, runnergroup: text, ephemeral: flag, replace: flag, unattended: flag };
+  const options = { url: text, token: text, name: text, labels: text, runnergroup: text, ephemeral: flag, disableupdate: flag, replace: flag, unattended: flag };
   const { values } = parseArgs({ args: [...argv], options });
   const token = env['ACTIONS_RUNNER_INPUT_TOKEN'] || values.token;
   if (!token || !values.url) throw new Error(`Invalid configuration provided for ${token ? 'url' : 'token'}. Terminating unattended configuration.`);

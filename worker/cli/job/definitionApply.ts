@@ -4,7 +4,7 @@ import { JOB_DEFINITION_WORKFLOW, SEARCH_ATTRIBUTES, applyDefinitionSignal, jobD
 import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
 import { changeText, diffDeclarations, type SetChange } from '../set/setDiff.ts';
 import type { Session } from '../temporal/session.ts';
-import { workflowSummary } from '../temporal/summary.ts';
+import { workflowSummary } from '../../../core/domain/workflowSummary.ts';
 import { CliError, EXIT } from '../terminal/exit.ts';
 import type { Output } from '../terminal/output.ts';
 import type { AdmittedDefinitionDocument } from './definitionAdmission.ts';
@@ -39,7 +39,7 @@ export async function applyDefinitions(session: Session, output: Output, documen
     await pMap(pairs.filter(({ job }) => job.result !== 'failed'), async ({ input, job, before }) => await collect(job, async () => await apply(session, input, job, before)), { concurrency: AT_ONCE });
     for (const { job } of pairs) output.line(resultLine(job));
   }
-  if (output.json) output.result({ dryRun, jobs: pairs.map(({ job }) => job) }, []);
+  output.result({ dryRun, jobs: pairs.map(({ job }) => job) }, []);
   return pairs.some(({ job }) => job.result === 'failed') ? EXIT.failed : EXIT.ok;
 }
 

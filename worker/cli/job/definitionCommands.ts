@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { defined } from '../../../core/defined.ts';
 import { readLimit, warn, withSession, type CommandContext } from '../commandContext.ts';
+import { addWatchOptions, showWatched, type WatchFlags } from '../terminal/watch.ts';
 
 /** Adds the commands of declared jobs. Each opens a session of its own and closes it. */
 export function addDefinitionCommands(job: Command, context: CommandContext): void {
@@ -21,23 +22,21 @@ export function addDefinitionCommands(job: Command, context: CommandContext): vo
       }
       await withSession(apply, context, async (session) => context.exit(await applyDefinitions(session, context.output, documents, { dryRun: flags.dryRun === true })));
     });
-  const list = job
-    .command('definitions')
+  const list = addWatchOptions(job.command('definitions'))
     .description('list declared jobs: how many of their runs are under way, how many wait, and when their schedule is due')
     .option('--limit <n>', 'at most this many', '200')
     .addHelpText('after', '\nExample:\n  $ holdfast job definitions --json')
-    .action(async (flags: { limit: string }) => {
+    .action(async (flags: WatchFlags & { limit: string }) => {
       const limit = readLimit(flags.limit);
       const { listDefinitions } = await import('./definitionShow.ts');
-      await withSession(list, context, (session) => listDefinitions(session, context.output, limit));
+      await withSession(list, context, (session) => showWatched(context.output, flags, (output) => listDefinitions(session, output, limit)));
     });
-  const get = job
-    .command('definition <name>')
+  const get = addWatchOptions(job.command('definition <name>'))
     .description('show one declared job: what runs, what waits for its turn, what was left out and why')
     .addHelpText('after', `${NAMES}\n\nExample:\n  $ holdfast job definition acme/web:unit`)
-    .action(async (name: string) => {
+    .action(async (name: string, flags: WatchFlags) => {
       const { getDefinition } = await import('./definitionShow.ts');
-      await withSession(get, context, (session) => getDefinition(session, context.output, name));
+      await withSession(get, context, (session) => showWatched(context.output, flags, (output) => getDefinition(session, output, name)));
     });
   const pause = job
     .command('pause <name>')

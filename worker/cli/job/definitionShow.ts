@@ -4,7 +4,7 @@ import { jobDeclarationQuery, readJobDefinitionId, type JobDefinitionInput, type
 import { defined } from '../../../core/defined.ts';
 import type { Session } from '../temporal/session.ts';
 import type { Output } from '../terminal/output.ts';
-import { table } from '../terminal/table.ts';
+import { listTable, table, type Column } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
 import { askDefinition, describeDefinition, listDefinitionIds } from './definitionClient.ts';
 import { NO_WORKER } from './jobClient.ts';
@@ -17,12 +17,24 @@ export async function listDefinitions(session: Session, output: Output, limit: n
   const ids = await listDefinitionIds(session, limit + 1);
   const rows = await pMap(ids.slice(0, limit).toSorted(), async (id) => ({ id, ...readJobDefinitionId(id), ...(await statusOf(session, id)) }), { concurrency: AT_ONCE });
   const more = ids.length > limit;
-  const number = (all: readonly unknown[] | undefined): string => (all === undefined ? '?' : String(all.length));
-  output.result({ definitions: rows, more }, rows.length === 0 ? [] : [table(['NAME', 'REPOSITORY', 'RUNNING', 'WAITING', 'NEXT', 'NOTE'], rows.map((row) => [row.name ?? row.id, row.repository ?? '-', number(row.running), number(row.waiting), row.nextScheduledAt ?? '-', noteOf(row)]))]);
+  output.result({ definitions: rows, more }, rows.length === 0 ? [] : [listTable(COLUMNS, rows, output.wide)]);
   if (output.json) return;
   if (rows.length === 0) output.note('none', 'no declared jobs; "holdfast job apply" makes them');
   if (more) output.note('more', `only ${limit} are shown: --limit shows more`);
 }
+
+const number = (all: readonly unknown[] | undefined): string => (all === undefined ? '?' : String(all.length));
+
+const COLUMNS: readonly Column<Partial<JobDefinitionStatus> & { readonly id: string; readonly note?: string }>[] = [
+  { head: 'NAME', cell: ({ name, id }) => name ?? id },
+  { head: 'REPOSITORY', cell: ({ repository }) => repository },
+  { head: 'RUNNING', cell: ({ running }) => number(running) },
+  { head: 'WAITING', cell: ({ waiting }) => number(waiting) },
+  { head: 'NEXT', cell: ({ nextScheduledAt }) => nextScheduledAt },
+  { head: 'ID', cell: ({ id }) => id, wide: true },
+  { head: 'AT ONCE', cell: ({ maxConcurrency }) => maxConcurrency?.toString(), wide: true },
+  { head: 'NOTE', cell: noteOf },
+];
 
 async function statusOf(session: Session, id: string): Promise<Partial<JobDefinitionStatus> & { note?: string }> {
   try {
@@ -33,16 +45,18 @@ async function statusOf(session: Session, id: string): Promise<Partial<JobDefini
   }
 }
 
-function noteOf({ note, refused, paused, ending }: Partial<JobDefinitionStatus> & { note?: string }): string {
-  return note ?? (ending !== undefined ? 'is being deleted' : paused !== undefined ? `paused${paused === '' ? '' : `: ${paused}`}` : refused === undefined ? '-' : 'its last declaration was refused');
+function noteOf({ note, refused, paused, ending }: Partial<JobDefinitionStatus> & { readonly note?: string }): string | undefined {
+  return note ?? (ending !== undefined ? 'is being deleted' : paused !== undefined ? `paused${paused === '' ? '' : `: ${paused}`}` : refused && 'its last declaration was refused');
 }
 
-export async function getDefinition(session: Session, output: Output, nameOrId: string): Promise<void> {
+/** @returns whether it has ended */
+export async function getDefinition(session: Session, output: Output, nameOrId: string): Promise<boolean> {
   const { workflowId, runId, status } = await describeDefinition(session, nameOrId);
   const definition = await askDefinition(session, workflowId);
   const declaration = definition === undefined ? undefined : ((await session.call((client) => client.workflow.getHandle(workflowId).query(jobDeclarationQuery), { workflowId })) ?? undefined);
   const details = { id: workflowId, status: status.name, ...defined({ definition, declaration, note: definition === undefined ? NO_WORKER : undefined, ui: session.link(workflowId, runId) }) };
   output.result(details, definitionLines(details, Date.now()));
+  return details.status !== 'RUNNING';
 }
 
 interface Details {

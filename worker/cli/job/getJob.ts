@@ -1,8 +1,6 @@
-/** `holdfast job get`: a job as a tree, and `holdfast job list`. */
-import { JOB_STAGES, JOB_WORKFLOW, type JobGroupStatus, type JobReport, type JobReportStatus, type RunnerPhase, type RunnerStatus, type StepStatus } from '../../../core/contract/index.ts';
+/** `holdfast job get`: a job as a tree. */
+import { JOB_STAGES, type JobGroupStatus, type JobReport, type JobReportStatus, type RunnerPhase, type RunnerStatus, type StepStatus } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
-import { quoted } from '../../../core/domain/visibility.ts';
-import { outcomeOf } from '../runner/listRunners.ts';
 import { queryStatus, toRow, type RunnerRow } from '../runner/runnerState.ts';
 import { pendingActivities, type PendingActivity } from '../temporal/pendingActivities.ts';
 import type { Session } from '../temporal/session.ts';
@@ -27,7 +25,8 @@ export interface JobDetails extends RunnerRow, JobSeen {
   readonly ui?: string;
 }
 
-export async function getJob(session: Session, output: Output, id: string): Promise<void> {
+/** @returns whether it has ended */
+export async function getJob(session: Session, output: Output, id: string): Promise<boolean> {
   const description = await describeJob(session, id);
   const { workflowId, runId } = description;
   const pending = await pendingActivities(description.raw, session.converter);
@@ -38,6 +37,7 @@ export async function getJob(session: Session, output: Output, id: string): Prom
   const report = await groupReport(session, description.raw.workflowExecutionInfo?.parentExecution?.workflowId);
   const details: JobDetails = { ...toRow(description), ...seen, ...(seen.job === undefined && seen.end === undefined ? { note: NO_WORKER } : {}), pendingActivities: pending, unpolled: await unpolledQueues(pollCheck(session), description, pending), ...defined({ step, report, ui }) };
   output.result(details, jobLines(details, Date.now()));
+  return seen.end !== undefined;
 }
 
 const ON_ITS_WAY_OUT: readonly RunnerPhase[] = ['Draining', 'Unregistering', 'TearingDown', 'Gone'];
@@ -110,29 +110,4 @@ function stepCells(step: StepStatus, waiting: JobDetails['step'], now: number): 
 
 function waitsText({ waitsFor, waitsUntil }: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'>): string {
   return waitsFor === undefined ? '' : `waits for ${waitsFor}${waitsUntil === undefined ? '' : `, until ${waitsUntil}`}`;
-}
-
-/** Which jobs are listed. */
-export interface JobSelection {
-  readonly name?: string;
-  readonly scope?: string;
-  /** Ended jobs too. */
-  readonly all?: boolean;
-}
-
-/** Newest first. */
-export async function listJobs(session: Session, output: Output, { name, scope, all = false }: JobSelection, limit: number): Promise<void> {
-  const terms = [`WorkflowType = ${quoted(JOB_WORKFLOW)}`, ...(all ? [] : ["ExecutionStatus = 'Running'"]), ...(name === undefined ? [] : [`RunnerName = ${quoted(name)}`]), ...(scope === undefined ? [] : [`RunnerScope = ${quoted(scope)}`])];
-  const found = await session.call(async (client) => {
-    const rows: RunnerRow[] = [];
-    for await (const info of client.workflow.list({ query: terms.join(' AND '), pageSize: Math.min(limit + 1, 1_000) })) if (rows.push(toRow(info)) > limit) break;
-    return rows;
-  }, { timeoutMs: 60_000 });
-  const rows = found.slice(0, limit);
-  const more = found.length > limit;
-  const now = Date.now();
-  output.result({ jobs: rows, more }, rows.length === 0 ? [] : [table(['ID', 'JOB', 'STAGE', 'SCOPE', 'AGE', 'OUTCOME'], rows.map((row) => [row.id, row.name ?? '-', row.phase ?? '-', row.scope ?? '-', formatAge(now - Date.parse(row.startedAt)), outcomeOf(row)]))]);
-  if (output.json) return;
-  if (rows.length === 0) output.note('none', all ? 'no jobs' : 'no jobs (ended ones: --all)');
-  if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
 }

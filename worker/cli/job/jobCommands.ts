@@ -4,8 +4,9 @@ import type { CancelMode } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
 import { readLimit, warn, withSession, type CommandContext } from '../commandContext.ts';
 import { CliError } from '../terminal/exit.ts';
+import { addWatchOptions, showWatched, type WatchFlags } from '../terminal/watch.ts';
 import { addDefinitionCommands } from './definitionCommands.ts';
-import type { JobSelection } from './getJob.ts';
+import type { JobSelection } from './listJobs.ts';
 import type { VersionFlags } from './runVersion.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
@@ -66,29 +67,27 @@ function addRun(job: Command, context: CommandContext): void {
 }
 
 function addList(job: Command, context: CommandContext): void {
-  const command = job
-    .command('list')
+  const command = addWatchOptions(job.command('list'))
     .description('list jobs, newest first')
     .option('--name <name>', 'jobs of this name')
     .option('--scope <owner/repo>', 'jobs of this repository')
     .option('--all', 'ended jobs too')
     .option('--limit <n>', 'at most this many', '100')
     .addHelpText('after', '\nExample:\n  $ holdfast job list --name web --all\n\nWhat it shows may be a second old.')
-    .action(async (flags: JobSelection & { limit: string }) => {
+    .action(async (flags: JobSelection & WatchFlags & { limit: string }) => {
       const limit = readLimit(flags.limit);
-      const { listJobs } = await import('./getJob.ts');
-      await withSession(command, context, (session) => listJobs(session, context.output, flags, limit));
+      const { listJobs } = await import('./listJobs.ts');
+      await withSession(command, context, (session) => showWatched(context.output, flags, (output) => listJobs(session, output, flags, limit)));
     });
 }
 
 function addGet(job: Command, context: CommandContext): void {
-  const command = job
-    .command('get <id>')
+  const command = addWatchOptions(job.command('get <id>'))
     .description('show one job: its stages and steps with times, states and pods, and what it waits for')
     .addHelpText('after', '\nThe id is the workflow\'s; its "job-" may be left out. Each step is a runner: see "holdfast runner get ID-test-1".\n\nExample:\n  $ holdfast job get web-brisk-otter-7f3a')
-    .action(async (id: string) => {
+    .action(async (id: string, flags: WatchFlags) => {
       const { getJob } = await import('./getJob.ts');
-      await withSession(command, context, (session) => getJob(session, context.output, id));
+      await withSession(command, context, (session) => showWatched(context.output, flags, (output) => getJob(session, output, id)));
     });
 }
 

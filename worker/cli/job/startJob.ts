@@ -7,7 +7,7 @@ import { fieldText, readInputFile, shownPath } from '../runner/runnerFlags.ts';
 import type { StartedRunner } from '../runner/startRunner.ts';
 import { CliError } from '../terminal/exit.ts';
 import type { Session } from '../temporal/session.ts';
-import { workflowSummary } from '../temporal/summary.ts';
+import { workflowSummary } from '../../../core/domain/workflowSummary.ts';
 import { jobError } from './jobClient.ts';
 
 /** Everything that a start needs, decided before Temporal is asked. */

@@ -1,16 +1,14 @@
 /** What becomes of an AutoscalingRunnerSet, and of the values of the chart gha-runner-scale-set that make one. Pure. */
-import { posix } from 'node:path';
 import { MAX_RUNNERS } from '../../../core/input/runnerSet.ts';
 import { isObject } from '../../../core/isObject.ts';
 import type { ArcObject } from './arcObjects.ts';
 import { addDockerDaemon, addJobPods } from './containerModes.ts';
-import { convertFields, fieldOf, inside, plainText, silent, to, without, type FieldRow, type FieldRows } from './fieldRows.ts';
+import { convertFields, fieldOf, inside, silent, to, without, type FieldRow, type FieldRows } from './fieldRows.ts';
 import { leaveOutUsualImage, POD_SPEC_ROWS, POD_TEMPLATE_ROWS, podMetadataRow, sameField, serviceAccountRow } from './podRows.ts';
 import { quoted, type Json, type SetDraft } from './setDraft.ts';
 
 /** Where ARC sets no bound; a set has to have one. */
 const USUAL_MAX = 100;
-const TLS_VOLUME = 'github-server-tls-cert';
 const CHART_ACCOUNTS = ['actions.github.com/cleanup-no-permission-service-account-name', 'actions.github.com/cleanup-kubernetes-mode-service-account-name'] as const;
 
 /** `https://github.com/acme/app`: https://docs.github.com/en/actions/how-tos/manage-runners/use-actions-runner-controller/deploy-runner-scale-sets */
@@ -40,10 +38,8 @@ export function credentialFromSecret(secret: string, draft: SetDraft, field: str
   draft.note(field, `the worker needs a credential of this name, with what is in that Secret (HOLDFAST_CREDENTIALS_FILE); leave the line out for the credential "default"`, 'template', 'credential');
 }
 
-/** Of runner groups ARC knows the name, the REST API takes the number. */
-export const groupRow: FieldRow = (value, draft, field) => {
-  if (typeof value === 'string' && value.toLowerCase() === 'default') return;
-  draft.decide(field, `${quoted(value)}: write its number (runnerGroupId; "gh api orgs/ORG/actions/runner-groups" lists them). Without it the runners join the default group, which more repositories may use`, 'template');
+export const groupRow: FieldRow = (value, draft) => {
+  if (typeof value !== 'string' || value.toLowerCase() !== 'default') draft.put('template', 'runnerGroup', value);
 };
 
 const labelsRow: FieldRow = (value, draft, field) => {
@@ -51,28 +47,24 @@ const labelsRow: FieldRow = (value, draft, field) => {
   draft.put('template', 'labels', [...new Set([...((draft.parts.template['labels'] as unknown[] | undefined) ?? []), ...(value as unknown[])])]);
 };
 
+/** The same field. Of a Secret's password ARC makes the part of a URL itself. */
 const proxyRow: FieldRow = (value, draft, field) => {
-  for (const [scheme, variable] of [['http', 'http_proxy'], ['https', 'https_proxy']] as const) {
-    const url = fieldOf(value, scheme, 'url');
-    if (typeof url === 'string' && url !== '') draft.env({ name: variable, value: url });
+  if (!isObject(value)) return draft.fault(field, 'must be an object');
+  draft.put('template', 'proxy', value);
+  draft.note(field, 'for the runner alone: the worker goes by the proxy of its credential (proxy), else by https_proxy and no_proxy in its environment', 'template', 'proxy');
+  for (const scheme of ['http', 'https']) {
     const secret = fieldOf(value, scheme, 'credentialSecretRef');
-    if (secret !== undefined) draft.decide(`${field}.${scheme}.credentialSecretRef`, `user and password of the Secret ${quoted(secret)} are not copied: make a Secret with the whole address (http://USER:PASSWORD@HOST:PORT), give it to ${variable} by valueFrom.secretKeyRef, and allow it in the pod policy (secrets)`, 'runner', 'env');
+    if (secret !== undefined) draft.note(`${field}.${scheme}.credentialSecretRef`, `what the Secret ${quoted(secret)} has under username and password stands in a URL as it is: write characters such as @, : and / there as %40, %3A and %2F`, 'template', 'proxy');
   }
-  const noProxy = fieldOf(value, 'noProxy');
-  if (Array.isArray(noProxy) && noProxy.length > 0) draft.env({ name: 'no_proxy', value: noProxy.map(plainText).join(',') });
-  draft.note(field, 'for the runner alone: the worker goes by the proxy of its credential (proxy), else by https_proxy and no_proxy in its environment', 'runner', 'env');
 };
 
 const tlsRow: FieldRow = (value, draft, field) => {
   const [name, key, path] = [fieldOf(value, 'certificateFrom', 'configMapKeyRef', 'name'), fieldOf(value, 'certificateFrom', 'configMapKeyRef', 'key'), fieldOf(value, 'runnerMountPath')];
   draft.note(field, 'for the runner alone: the worker goes by the certificates of its credential (caFile)', 'template');
+  // Without a path ARC's runners do not get it.
   if (typeof path !== 'string') return;
   if (typeof name !== 'string' || typeof key !== 'string') return draft.fault(`${field}.certificateFrom.configMapKeyRef`, 'must have a name and a key');
-  const file = posix.join(path, key);
-  draft.volume({ name: TLS_VOLUME, configMap: { name, items: [{ key, path: key }] } });
-  draft.mount({ name: TLS_VOLUME, mountPath: file, subPath: key });
-  draft.env({ name: 'NODE_EXTRA_CA_CERTS', value: file });
-  draft.env({ name: 'RUNNER_UPDATE_CA_CERTS', value: '1' });
+  draft.put('template', 'ca', { configMapKeyRef: { name, key } });
 };
 
 const VAULT = without("left out: secrets of credentials are files of the worker (tokenFile, privateKeyFile), which an agent or the Secrets Store CSI driver may fill", 'template');

@@ -30,8 +30,9 @@ function claimOf(template: Json, field: string, draft: SetDraft): Json[] {
   const accessModes = Array.isArray(modes) ? modes.filter((mode) => MODES.includes(mode as string)) : [];
   const storageClass = fieldOf(template, 'spec', 'storageClassName');
   const storage = fieldOf(template, 'spec', 'resources', 'requests', 'storage');
-  for (const other of Object.keys(isObject(template['spec']) ? template['spec'] : {}).filter((key) => !['accessModes', 'storageClassName', 'resources', 'volumeMode'].includes(key))) {
-    draft.note(`${field}.spec.${other}`, 'left out: a claim that Holdfast makes has a size, a class and access modes. Make the claims yourself, and name them without storage', 'template', 'volumeClaims');
+  const kept = { dataSource: fieldOf(template, 'spec', 'dataSource'), selector: fieldOf(template, 'spec', 'selector'), annotations: fieldOf(template, 'metadata', 'annotations') };
+  for (const other of Object.keys(isObject(template['spec']) ? template['spec'] : {}).filter((key) => !['accessModes', 'storageClassName', 'resources', 'volumeMode', 'dataSource', 'selector'].includes(key))) {
+    draft.note(`${field}.spec.${other}`, 'left out: a claim that Holdfast makes has a size, a class, access modes, a data source and a selector. Make the claims yourself, and name them without storage', 'template', 'volumeClaims');
   }
-  return [{ name, mountPath: mount['mountPath'], claim: `${plainText(draft.parts.set['name'])}-${plainText(name)}`, storage, ...(storageClass === undefined ? {} : { storageClass }), ...(accessModes.length === 0 ? {} : { accessModes }) }];
+  return [{ name, mountPath: mount['mountPath'], claim: `${plainText(draft.parts.set['name'])}-${plainText(name)}`, storage, ...(storageClass === undefined ? {} : { storageClass }), ...(accessModes.length === 0 ? {} : { accessModes }), ...Object.fromEntries(Object.entries(kept).filter(([, each]) => isObject(each))) }];
 }

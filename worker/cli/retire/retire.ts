@@ -1,7 +1,7 @@
 /** Ends what a task queue has, so that its workers may go for good. */
 import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
-import { DEREGISTRATION_WORKFLOW, JOB_DEFINITION_WORKFLOW, JOB_GROUP_WORKFLOW, JOB_WORKFLOW, RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, SWEEP_WORKFLOW, deleteDefinitionSignal, jobGroupStatusQuery, setWorkflowId } from '../../../core/contract/index.ts';
+import { DEREGISTRATION_WORKFLOW, JOB_DEFINITION_WORKFLOW, JOB_GROUP_WORKFLOW, JOB_WORKFLOW, RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, SET_COMMAND_WORKFLOW, SWEEP_WORKFLOW, deleteDefinitionSignal, jobGroupStatusQuery, setWorkflowId } from '../../../core/contract/index.ts';
 import { quoted } from '../../../core/domain/visibility.ts';
 import { keepSweepSchedule } from '../../sweepSchedule.ts';
 import { requestStop } from '../runner/stopRunners.ts';
@@ -27,7 +27,7 @@ interface Running {
 }
 
 /** All of Holdfast's, by who is looked at first. */
-const TYPES = [RUNNER_SET_WORKFLOW, JOB_DEFINITION_WORKFLOW, JOB_GROUP_WORKFLOW, JOB_WORKFLOW, RUNNER_WORKFLOW, DEREGISTRATION_WORKFLOW, SWEEP_WORKFLOW];
+const TYPES = [RUNNER_SET_WORKFLOW, JOB_DEFINITION_WORKFLOW, JOB_GROUP_WORKFLOW, JOB_WORKFLOW, RUNNER_WORKFLOW, DEREGISTRATION_WORKFLOW, SET_COMMAND_WORKFLOW, SWEEP_WORKFLOW];
 
 /** Between two looks, in ms. Visibility is a moment behind: it has to say twice that nothing runs. */
 const LOOK_MS = 2_000;
@@ -69,12 +69,12 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
   }, { timeoutMs: 60_000 });
 }
 
-/** Jobs, removals and sweeps end by themselves. @returns whether it was told to end */
+/** Jobs, removals, commands and sweeps end by themselves. @returns whether it was told to end */
 async function ask(session: Session, output: Output, { id, type }: Running, reason: string): Promise<boolean> {
   try {
     switch (type) {
       case RUNNER_SET_WORKFLOW: {
-        const { note, line } = await askToEnd(session, output, id, { yes: true, reason });
+        const { note, line } = await askToEnd(session, output, { workflowId: id, taskQueue: session.settings.taskQueue }, { yes: true, reason });
         output.note('set', note === undefined ? line : `${id}: ${note}`);
         return true;
       }

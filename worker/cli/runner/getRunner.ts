@@ -28,9 +28,11 @@ export interface RunnerDetails extends RunnerRow {
 
 const LEFT_BEHIND = 'it had no chance to tidy up; what it has left the sweep takes away ("holdfast sweep")';
 
-export async function getRunner(session: Session, output: Output, id: string): Promise<void> {
+/** @returns whether it has ended */
+export async function getRunner(session: Session, output: Output, id: string): Promise<boolean> {
   const details = await readRunner(session, id);
   output.result(details, detailLines(details, Date.now()));
+  return details.status !== 'RUNNING';
 }
 
 /** @throws CliError `not_found`, `unreachable` */

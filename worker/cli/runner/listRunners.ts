@@ -1,11 +1,12 @@
 /** `holdfast runner list` */
+import { defined } from '../../../core/defined.ts';
 import type { RunnerEnd } from './followRunner.ts';
 import type { Output } from '../terminal/output.ts';
 import { withRecordedEnds } from './recordedEnd.ts';
 import { toRow, type RunnerRow } from './runnerState.ts';
 import { selectionQuery, type Selection } from './selection.ts';
 import type { Session } from '../temporal/session.ts';
-import { table } from '../terminal/table.ts';
+import { listTable, type Column } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
 
 /** What a list tells of a runner. */
@@ -29,19 +30,30 @@ export async function selectRunners(session: Session, selection: Selection, limi
 export async function listRunners(session: Session, output: Output, selection: Selection, limit: number): Promise<void> {
   const { rows: found, more } = await selectRunners(session, selection, limit);
   const rows = await withRecordedEnds(session, found);
-  output.result({ runners: rows, more }, rows.length === 0 ? [] : [runnerTable(rows, Date.now())]);
+  const ui = session.listLink(selectionQuery(selection));
+  output.result({ runners: rows, more, ...defined({ ui }) }, rows.length === 0 ? [] : [runnerTable(rows, Date.now(), output.wide)]);
   if (output.json) return;
   if (rows.length === 0) output.note('none', selection.all || selection.outcome !== undefined ? 'no runners' : 'no runners (ended ones: --all)');
   if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
+  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 
 /** @param now - ms since the epoch, for the age */
-export function runnerTable(rows: readonly ListedRow[], now: number): string {
-  const noted = rows.some(({ end }) => end !== undefined);
-  return table(
-    ['ID', 'PHASE', 'SCOPE', 'SET', 'AGE', 'OUTCOME', ...(noted ? ['NOTE'] : [])],
-    rows.map((row) => [row.id, row.phase ?? '-', row.scope ?? '-', row.set ?? '-', formatAge(now - Date.parse(row.startedAt)), outcomeOf(row), ...(noted ? [noteOf(row)] : [])]),
-  );
+export function runnerTable(rows: readonly ListedRow[], now: number, wide = false): string {
+  const columns: Column<ListedRow>[] = [
+    { head: 'ID', cell: ({ id }) => id },
+    { head: 'PHASE', cell: ({ phase }) => phase },
+    { head: 'SCOPE', cell: ({ scope }) => scope },
+    { head: 'SET', cell: ({ set }) => set },
+    { head: 'AGE', cell: ({ startedAt }) => formatAge(now - Date.parse(startedAt)) },
+    { head: 'OUTCOME', cell: outcomeOf },
+    { head: 'NAME', cell: ({ name }) => name, wide: true },
+    { head: 'STATUS', cell: ({ status }) => status.toLowerCase(), wide: true },
+    { head: 'STARTED', cell: ({ startedAt }) => startedAt, wide: true },
+    { head: 'ENDED', cell: ({ endedAt }) => endedAt, wide: true },
+    ...(rows.some(({ end }) => end !== undefined) ? [{ head: 'NOTE', cell: noteOf }] : []),
+  ];
+  return listTable(columns, rows, wide);
 }
 
 /** `aborted/run_timeout`, or Temporal's word for an end without a verdict. */
@@ -50,4 +62,4 @@ export function outcomeOf(row: RunnerRow): string {
   return row.status === 'RUNNING' ? '-' : row.status.toLowerCase();
 }
 
-const noteOf = ({ end }: ListedRow): string => (end === undefined ? '-' : [end.message, end.swept].filter(Boolean).join('; '));
+const noteOf = ({ end }: ListedRow): string | undefined => end && [end.message, end.swept].filter(Boolean).join('; ');

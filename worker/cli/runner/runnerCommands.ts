@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander';
 import { defined } from '../../../core/defined.ts';
 import { readLimit, warn, withSession, type CommandContext } from '../commandContext.ts';
 import { CliError, EXIT } from '../terminal/exit.ts';
+import { addWatchOptions, showWatched, type WatchFlags } from '../terminal/watch.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { Selection } from './selection.ts';
 
@@ -45,30 +46,29 @@ function addSchema(runner: Command, { output }: CommandContext): void {
 }
 
 function addList(runner: Command, context: CommandContext): void {
-  const command = addSelectionOptions(runner.command('list').description('list runners, newest first'))
+  const command = addWatchOptions(addSelectionOptions(runner.command('list').description('list runners, newest first')))
     .option('--scope <name>', 'organisation, owner/repo or enterprise')
     .option('--phase <phase>', 'Requested, Provisioning, Registering, Idle, Busy, Draining, Unregistering, TearingDown or Gone')
     .option('--outcome <outcome>', 'ended ones with this outcome: succeeded, failed, errored or aborted')
     .option('--all', 'ended runners too')
     .option('--limit <n>', 'at most this many', '100')
     .addHelpText('after', '\nExamples:\n  $ holdfast runner list --set linux --phase Busy\n  $ holdfast runner list --all -q \'RunnerCause = "evicted" AND StartTime > "2026-01-01T00:00:00Z"\'\n\nWhat it shows may be a second old.')
-    .action(async (flags: Selection & { limit: string }) => {
+    .action(async (flags: Selection & WatchFlags & { limit: string }) => {
       const limit = readLimit(flags.limit);
       const { selectionQuery } = await import('./selection.ts');
       selectionQuery(flags); // bad usage is told before Temporal is looked for
       const { listRunners } = await import('./listRunners.ts');
-      await withSession(command, context, (session) => listRunners(session, context.output, flags, limit));
+      await withSession(command, context, (session) => showWatched(context.output, flags, (output) => listRunners(session, output, flags, limit)));
     });
 }
 
 function addGet(runner: Command, context: CommandContext): void {
-  const command = runner
-    .command('get <id>')
+  const command = addWatchOptions(runner.command('get <id>'))
     .description('show one runner: phase, pod, job, what it waits for, and what it is trying')
     .addHelpText('after', '\nThe id is the workflow\'s; its "runner-" may be left out.\n\nExample:\n  $ holdfast runner get runner-big')
-    .action(async (id: string) => {
+    .action(async (id: string, flags: WatchFlags) => {
       const { getRunner } = await import('./getRunner.ts');
-      await withSession(command, context, (session) => getRunner(session, context.output, id));
+      await withSession(command, context, (session) => showWatched(context.output, flags, (output) => getRunner(session, output, id)));
     });
 }
 

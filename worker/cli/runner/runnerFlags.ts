@@ -26,7 +26,8 @@ export const RUNNER_FLAGS: readonly RunnerFlag[] = [
   { option: '--static', field: 'ephemeral', help: 'takes many jobs until it is drained', read: () => false },
   { option: '--ephemeral', field: 'ephemeral', help: 'takes one job (the default)' },
   { option: '--credential <name>', field: 'credential', help: "a credential of the worker's settings (default: default)" },
-  { option: '--group <id>', field: 'runnerGroupId', help: 'numeric id of the runner group (default: 1)', read: ([text = '']) => groupId(text) },
+  { option: '--group <name>', field: 'runnerGroup', help: "name of the runner group (default: the CI server's default group)" },
+  { option: '--group-id <id>', field: 'runnerGroupId', help: 'in place of its name: its numeric id', read: ([text = '']) => groupId(text) },
   { option: '--image <image>', field: 'image', help: "the runner's image" },
   { option: '--pod-namespace <name>', field: 'namespace', help: 'Kubernetes namespace of the pod' },
   { option: '--env <NAME=value>', field: 'env', help: 'environment of the runner, repeatable; not for secrets: it is kept in the history', read: environment },
@@ -152,7 +153,7 @@ function environment(pairs: readonly string[]): Json {
 }
 
 function groupId(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new CliError('usage', `--group: "${text}" is not the numeric id of a runner group (1 is the default group)`);
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new CliError('usage', `--group-id: "${text}" is not the numeric id of a runner group (1 is the default group)`);
   return Number(text);
 }
 

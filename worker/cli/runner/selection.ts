@@ -3,6 +3,9 @@ import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../../core/contract/index.ts'
 import { quoted } from '../../../core/domain/visibility.ts';
 import { CliError } from '../terminal/exit.ts';
 
+/** Of runners and jobs: those that somebody should look at. */
+export const ENDED_BADLY = "RunnerOutcome IN ('errored', 'failed')";
+
 /** Which runners are meant. */
 export interface Selection {
   readonly set?: string;

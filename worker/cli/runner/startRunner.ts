@@ -7,7 +7,7 @@ import { parseRunnerInput, type RunnerSpec } from '../../../core/input/runner.ts
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
 import { readableName } from './readableName.ts';
 import type { Session } from '../temporal/session.ts';
-import { workflowSummary } from '../temporal/summary.ts';
+import { workflowSummary } from '../../../core/domain/workflowSummary.ts';
 import { toCliError } from '../temporal/temporalErrors.ts';
 
 /** Everything that a start needs, decided before Temporal is asked. */

@@ -1,15 +1,16 @@
 /** `holdfast set apply`: brings the running sets to what a file says. */
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import pMap from 'p-map';
-import { applyUpdate, setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../../core/contract/index.ts';
+import { setDeclarationQuery, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../../core/contract/index.ts';
 import { CliError, EXIT } from '../terminal/exit.ts';
 import type { Output } from '../terminal/output.ts';
 import type { Session } from '../temporal/session.ts';
+import { summaryOf } from '../../setStart.ts';
 import type { AdmittedDocument } from './setAdmission.ts';
 import { askSet, describeSetById, setError, tellSet } from './setClient.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from './setDiff.ts';
 import { readSetEnd } from './setEnd.ts';
-import { countText, sizeText, startSet, summaryOf } from './setStart.ts';
+import { countText, sizeText, startSet } from './setStart.ts';
 
 /** What is to be done for one document, and what became of it. */
 interface Application {
@@ -43,7 +44,7 @@ export async function applySets(session: Session, output: Output, documents: rea
     await pMap(planned, async ({ document, set }) => await collect(set, async () => await apply(session, document, set)), { concurrency: AT_ONCE });
     for (const { set } of pairs) output.line(resultLine(set));
   }
-  if (output.json) output.result({ dryRun, sets: pairs.map(({ set }) => set) }, []);
+  output.result({ dryRun, sets: pairs.map(({ set }) => set) }, []);
   return pairs.some(({ set }) => set.result === 'failed') ? EXIT.failed : EXIT.ok;
 }
 
@@ -90,7 +91,7 @@ async function apply(session: Session, { input, spec }: AdmittedDocument, set: A
   if (ui !== undefined) set.ui = ui;
   try {
     if (set.action === 'change') {
-      set.desired = (await tellSet(session, set.id, applyUpdate, input)).desired;
+      set.desired = (await tellSet(session, { workflowId: set.id, taskQueue: session.settings.taskQueue }, { command: 'apply', declaration: input })).desired;
       set.result = 'changed';
       return;
     }
@@ -99,7 +100,7 @@ async function apply(session: Session, { input, spec }: AdmittedDocument, set: A
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) throw new CliError('conflict', `set ${set.name} was started by somebody else meanwhile: apply again to see what would change`, { cause: error });
     const known = setError(error, session, set.id);
-    if (known.code === 'not_found' && known.cause instanceof WorkflowNotFoundError) throw new CliError('not_found', `set ${set.name} ended meanwhile: apply again to start it anew`, { cause: error });
+    if (known.code === 'not_found' && set.action === 'change') throw new CliError('not_found', `set ${set.name} ended meanwhile: apply again to start it anew`, { cause: error });
     throw known;
   }
 }

@@ -1,12 +1,12 @@
 /** `holdfast set scale|pause|resume|hold|delete`: what an operator tells one set. */
-import { drainSetUpdate, holdUpdate, pauseUpdate, resumeUpdate, scaleUpdate, setStatusQuery, type RunnerSetStatus, type SetScale } from '../../../core/contract/index.ts';
+import { setStatusQuery, type RunnerSetStatus, type SetAnswer, type SetScale } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { CliError, EXIT } from '../terminal/exit.ts';
 import type { Output } from '../terminal/output.ts';
 import { requestedBy } from '../temporal/requestedBy.ts';
 import type { Session } from '../temporal/session.ts';
-import { askSet, nameOf, runningSet, tellSet } from './setClient.ts';
+import { askSet, leaveCommand, nameOf, runningSet, tellSet, type CommandedSet } from './setClient.ts';
 import { waitForSetEnd } from './setEnd.ts';
 import { boundsText } from './setGet.ts';
 import { countText } from './setStart.ts';
@@ -16,33 +16,30 @@ const MANY = 10;
 
 /** @throws CliError as {@link tellSet} */
 export async function scaleSet(session: Session, output: Output, name: string, scale: SetScale): Promise<void> {
-  const { workflowId } = await runningSet(session, name);
-  const status = await tellSet(session, workflowId, scaleUpdate, scale);
+  const status = await tellSet(session, await runningSet(session, name), { command: 'scale', ...scale });
   const now = `${countText(status.desired)} wanted now (${boundsText(status)})`;
   output.result(status, [`${status.name}: ${now}`]);
   if (!saysSo(status, scale)) output.note('schedule', `${status.name}: a schedule holds now; the new size counts when it is over`);
 }
 
-const saysSo = ({ min, max, replicas: fixed }: RunnerSetStatus, { replicas, minIdle, max: most }: SetScale): boolean =>
+const saysSo = ({ min, max, replicas: fixed }: SetAnswer, { replicas, minIdle, max: most }: SetScale): boolean =>
   (replicas === undefined || replicas === fixed) && (minIdle === undefined || minIdle === min) && (most === undefined || most === max);
 
 export async function pauseSet(session: Session, output: Output, name: string, reason: string = requestedBy()): Promise<void> {
-  const { workflowId } = await runningSet(session, name);
-  const status = await tellSet(session, workflowId, pauseUpdate, { reason });
+  const status = await tellSet(session, await runningSet(session, name), { command: 'pause', reason });
   output.result(status, [`${status.name}: paused: no runner is started and none is drained; those that run go on`]);
 }
 
 export async function resumeSet(session: Session, output: Output, name: string): Promise<void> {
-  const { workflowId } = await runningSet(session, name);
-  const status = await tellSet(session, workflowId, resumeUpdate);
+  const status = await tellSet(session, await runningSet(session, name), { command: 'resume' });
   output.result(status, [`${status.name}: resumed, ${countText(status.desired)} wanted now`]);
 }
 
 /** @param runner - its workflow id, also without `runner-`, or its name at the CI server */
 export async function holdRunner(session: Session, output: Output, name: string, runner: string, { release }: { release: boolean }): Promise<void> {
-  const { workflowId } = await runningSet(session, name);
-  const found = findIn(await statusOf(session, workflowId), runner, release);
-  const status = await tellSet(session, workflowId, holdUpdate, { runner: found, release });
+  const set = await runningSet(session, name);
+  const found = findIn(await statusOf(session, set.workflowId), runner, release);
+  const status = await tellSet(session, set, { command: 'hold', runner: found, release });
   output.result(status, [`${status.name}: ${found} ${release ? 'is held no longer' : 'is held: no scale-down and no rollout touches it'}`]);
 }
 
@@ -61,8 +58,9 @@ function findIn({ name, runners, holds }: RunnerSetStatus, runner: string, relea
 
 /** @returns the status to exit with */
 export async function deleteSet(session: Session, output: Output, name: string, options: { wait?: boolean; yes?: boolean; reason?: string }): Promise<number> {
-  const { workflowId, runId } = await runningSet(session, name);
-  const asked = await askToEnd(session, output, workflowId, options);
+  const set = await runningSet(session, name);
+  const { workflowId, runId } = set;
+  const asked = await askToEnd(session, output, set, options);
   if (!options.wait) {
     output.result({ ...asked.status, name: nameOf(workflowId), deleted: false, ...defined({ note: asked.note }) }, [asked.line]);
     return EXIT.ok;
@@ -75,20 +73,20 @@ export async function deleteSet(session: Session, output: Output, name: string, 
   return deleted ? EXIT.ok : EXIT.failed;
 }
 
-/** Has a set drain its runners and end. @param workflowId - of a set that runs @throws CliError as {@link tellSet} */
-export async function askToEnd(session: Session, output: Output, workflowId: string, { yes, reason = requestedBy() }: { yes?: boolean; reason?: string }): Promise<{ line: string; note?: string; status?: RunnerSetStatus }> {
-  const name = nameOf(workflowId);
-  const before = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+/** Has a set drain its runners and end. @param set - one that runs @throws CliError as {@link tellSet} */
+export async function askToEnd(session: Session, output: Output, set: CommandedSet, { yes, reason = requestedBy() }: { yes?: boolean; reason?: string }): Promise<{ line: string; note?: string; status?: SetAnswer }> {
+  const name = nameOf(set.workflowId);
+  const before = await askSet<RunnerSetStatus>(session, set.workflowId, setStatusQuery.name);
   if (before === undefined) {
     if (!yes) throw new CliError('failed', `set ${name}: no worker answered within 3 s, so nobody knows how many runners it has, and nothing was done; add --yes to have it deleted once a worker runs`);
-    // An update is not kept before a worker has accepted it; a cancellation is, and means the same to a set.
-    await session.call((client) => client.workflow.getHandle(workflowId).cancel(), { workflowId });
-    const note = 'no worker answered: the request is kept as a cancellation and takes effect once a worker runs';
+    await leaveCommand(session, set, { command: 'drain', reason });
+    const note = 'no worker answered: the request is kept, and takes effect once a worker runs';
     return { line: `${name}: ${note}`, note };
   }
   if (before.runners.length > MANY && !yes) await confirm(output, `drain ${countText(before.runners.length)} and end the set ${name}`);
-  const status = await tellSet(session, workflowId, drainSetUpdate, { reason });
-  return { line: `${name}: ${countText(status.runners.length)} to leave; jobs that run may finish, then the set ends`, status };
+  const status = await tellSet(session, set, { command: 'drain', reason });
+  const { starting, idle, busy, draining } = status.runners;
+  return { line: `${name}: ${countText(starting + idle + busy + draining)} to leave; jobs that run may finish, then the set ends`, status };
 }
 
 /** @throws CliError when no worker answers */

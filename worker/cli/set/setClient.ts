@@ -1,14 +1,22 @@
 /** What `holdfast set` asks of a set's workflow, and its errors in the words of sets. */
-import { WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WorkflowFailedError, type WorkflowExecutionDescription, type WorkflowStartOptions } from '@temporalio/client';
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common';
-import { RUNNER_SET_WORKFLOW, setWorkflowId, type RunnerSetStatus } from '../../../core/contract/index.ts';
+import { FAILURE_TYPES } from '../../../core/calls/index.ts';
+import { RUNNER_SET_WORKFLOW, SET_COMMAND_WORKFLOW, setWorkflowId, type SetAnswer, type SetCommand } from '../../../core/contract/index.ts';
+import { setCommandOptions } from '../../setCommand.ts';
 import { CliError } from '../terminal/exit.ts';
 import { QUERY_TIMEOUT_MS } from '../runner/runnerState.ts';
 import type { Session } from '../temporal/session.ts';
-import { toCliError } from '../temporal/temporalErrors.ts';
+import { isConnectionLoss, toCliError } from '../temporal/temporalErrors.ts';
 
-/** A worker that runs answers an update within this, in ms: validation, and an activity or two. */
-const UPDATE_TIMEOUT_MS = 10_000;
+/** A set whose worker runs answers a command within this, in ms: two workflows, and an activity or two. */
+const COMMAND_TIMEOUT_MS = 10_000;
+/** How long to leave a server that does not answer, in ms. */
+const RECONNECT_MS = 200;
+
+/** A set that a command is for. */
+export type CommandedSet = Pick<WorkflowExecutionDescription, 'workflowId' | 'taskQueue'>;
 
 /** A set by its name, or by its workflow id: one that runs, or the last one that did. @throws CliError `not_found`, `usage`, `unreachable` */
 export async function describeSet(session: Session, nameOrId: string): Promise<WorkflowExecutionDescription> {
@@ -51,14 +59,33 @@ export async function askSet<T>(session: Session, workflowId: string, query: str
   }
 }
 
-/** Has the workflow change something. @returns what it says of itself then @throws CliError; `invalid_input` with the workflow's own words */
-export async function tellSet(session: Session, workflowId: string, update: { readonly name: string }, body: unknown = {}): Promise<RunnerSetStatus> {
-  try {
-    return await session.update<RunnerSetStatus>(workflowId, update.name, body, UPDATE_TIMEOUT_MS);
-  } catch (error) {
-    throw setError(error, session, workflowId);
+/** Has the set carry out a command, and waits for its answer. @throws CliError; `invalid_input` and `failed` with the set's own words, `not_found` when it has ended */
+export async function tellSet(session: Session, set: CommandedSet, command: SetCommand): Promise<SetAnswer> {
+  const deadline = performance.now() + COMMAND_TIMEOUT_MS;
+  const left = (): number => Math.max(1, deadline - performance.now());
+  const name = nameOf(set.workflowId);
+  const options = optionsFor(set, command);
+  let isKept = false;
+  for (;;) {
+    try {
+      if (!isKept) await session.attempt((client) => client.workflow.start(SET_COMMAND_WORKFLOW, options), left());
+      isKept = true;
+      return await session.attempt((client) => client.workflow.getHandle(options.workflowId).result() as Promise<SetAnswer>, left());
+    } catch (error) {
+      if (error instanceof WorkflowFailedError) throw refusal(error, name);
+      if (!isConnectionLoss(error)) throw setError(error, session, set.workflowId);
+      if (left() > RECONNECT_MS) await delay(RECONNECT_MS);
+      else throw isKept ? noAnswer(name, error) : setError(error, session, set.workflowId);
+    }
   }
 }
+
+/** Leaves a command with Temporal, which keeps it until a worker runs. @throws CliError */
+export async function leaveCommand(session: Session, set: CommandedSet, command: SetCommand): Promise<void> {
+  await session.call((client) => client.workflow.start(SET_COMMAND_WORKFLOW, optionsFor(set, command)), { workflowId: set.workflowId });
+}
+
+const optionsFor = ({ workflowId, taskQueue }: CommandedSet, command: SetCommand): WorkflowStartOptions => setCommandOptions(nameOf(workflowId), command, taskQueue);
 
 /** Any error of the client, in the words of sets. */
 export function setError(error: unknown, session: Session, workflowId: string): CliError {
@@ -68,24 +95,23 @@ export function setError(error: unknown, session: Session, workflowId: string): 
       ? ended(name, error)
       : new CliError('not_found', `no set ${name} in namespace ${session.settings.namespace}: see "holdfast set list"`, { cause: error });
   }
-  if (error instanceof WorkflowUpdateFailedError) return refusal(error, name);
-  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return noAnswer(name, error);
   return toCliError(error, session.about(workflowId));
 }
 
 const ended = (name: string, cause?: unknown): CliError => new CliError('not_found', `set ${name} has ended already: see it with "holdfast set get ${name}"`, { cause });
 
-function refusal(error: WorkflowUpdateFailedError, name: string): CliError {
+function refusal(error: WorkflowFailedError, name: string): CliError {
   const { cause } = error;
   const type = cause instanceof ApplicationFailure ? cause.type : undefined;
-  // https://docs.temporal.io/encyclopedia/workflow-message-passing#message-handler-concurrency: accepted, and the workflow ended before it was done.
-  if (type === 'AcceptedUpdateCompletedWorkflow') return new CliError('not_found', `set ${name} ended meanwhile`, { cause: error });
-  return new CliError(type === 'InvalidInput' ? 'invalid_input' : 'failed', `set ${name} refuses: ${cause?.message ?? error.message}`, { cause: error });
+  const message = cause?.message ?? error.message;
+  if (type === FAILURE_TYPES.setNotFound) return ended(name, error);
+  if (type === FAILURE_TYPES.setSilent) return new CliError('failed', message, { cause: error });
+  return new CliError(type === FAILURE_TYPES.invalidInput ? 'invalid_input' : 'failed', `set ${name} refuses: ${message}`, { cause: error });
 }
 
 /** A worker is needed, and none answers. */
 function noAnswer(name: string, cause: unknown): CliError {
-  return new CliError('failed', `set ${name}: no worker answered within ${UPDATE_TIMEOUT_MS / 1_000} s, so it may or may not have taken effect; check that a worker runs ("holdfast worker"), and see "holdfast set get ${name}"`, { cause });
+  return new CliError('failed', `set ${name}: no worker answered within ${COMMAND_TIMEOUT_MS / 1_000} s; Temporal keeps the command, and it takes effect once a worker runs ("holdfast worker"): see "holdfast set get ${name}"`, { cause });
 }
 
 /** `set-linux` → `linux` */

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { defined } from '../../../core/defined.ts';
 import { warn, withSession, type CommandContext } from '../commandContext.ts';
 import { CliError } from '../terminal/exit.ts';
+import { addWatchOptions, showWatched, type WatchFlags } from '../terminal/watch.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addSetCommands(program: Command, context: CommandContext): void {
@@ -36,26 +37,24 @@ function addApply(set: Command, context: CommandContext): void {
 }
 
 function addList(set: Command, context: CommandContext): void {
-  const command = set
-    .command('list')
+  const command = addWatchOptions(set.command('list'))
     .description('list the running sets')
     .option('--limit <n>', 'at most this many', '200')
     .addHelpText('after', '\nA set that no worker answers for is listed with what Temporal knows of it.\n\nExample:\n  $ holdfast set list --json')
-    .action(async (flags: { limit: string }) => {
+    .action(async (flags: WatchFlags & { limit: string }) => {
       const limit = whole('--limit', flags.limit, 1);
       const { listSets } = await import('./setList.ts');
-      await withSession(command, context, (session) => listSets(session, context.output, limit));
+      await withSession(command, context, (session) => showWatched(context.output, flags, (output) => listSets(session, output, limit)));
     });
 }
 
 function addGet(set: Command, context: CommandContext): void {
-  const command = set
-    .command('get <name>')
+  const command = addWatchOptions(set.command('get <name>'))
     .description('show one set: runners, jobs, why no runner is started, and what it waits for')
     .addHelpText('after', '\nExample:\n  $ holdfast set get linux')
-    .action(async (name: string) => {
+    .action(async (name: string, flags: WatchFlags) => {
       const { getSet } = await import('./setGet.ts');
-      await withSession(command, context, (session) => getSet(session, context.output, name));
+      await withSession(command, context, (session) => showWatched(context.output, flags, (output) => getSet(session, output, name)));
     });
 }
 

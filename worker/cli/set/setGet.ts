@@ -5,6 +5,7 @@ import { defined } from '../../../core/defined.ts';
 import type { Output } from '../terminal/output.ts';
 import { pendingActivities, type PendingActivity } from '../temporal/pendingActivities.ts';
 import type { Session } from '../temporal/session.ts';
+import { ENDED_BADLY, selectionQuery } from '../runner/selection.ts';
 import { askSet, describeSet, nameOf } from './setClient.ts';
 import { readSetEnd, type SetEnd } from './setEnd.ts';
 import { table } from '../terminal/table.ts';
@@ -31,12 +32,15 @@ export interface SetDetails {
   /** What it waits on that no worker takes up. */
   readonly unpolled: readonly UnpolledQueue[];
   readonly ui?: string;
+  /** Address of the page that lists those of its runners that ended badly. */
+  readonly troubleUi?: string;
 }
 
-/** @throws CliError `not_found`, `unreachable` */
-export async function getSet(session: Session, output: Output, name: string): Promise<void> {
+/** @returns whether it has ended @throws CliError `not_found`, `unreachable` */
+export async function getSet(session: Session, output: Output, name: string): Promise<boolean> {
   const details = await readSet(session, name);
   output.result(details, setLines(details, Date.now()));
+  return details.status !== 'RUNNING';
 }
 
 async function readSet(session: Session, nameOrId: string): Promise<SetDetails> {
@@ -54,7 +58,7 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
     pendingActivities: pending,
     unpolled: await unpolledQueues(pollCheck(session), description, pending),
-    ...defined({ labels, scope, ui }),
+    ...defined({ labels, scope, ui, troubleUi: session.listLink(`${selectionQuery({ set: nameOf(workflowId), all: true })} AND ${ENDED_BADLY}`) }),
   };
   if (status.name !== 'RUNNING') {
     const end = await readSetEnd(session, workflowId, runId);
@@ -87,6 +91,7 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Started', age(details.startedAt)],
     ['Ended', details.endedAt && age(details.endedAt)],
     ['Link', details.ui],
+    ['Ended badly', details.troubleUi],
     ['Note', details.note],
   ];
   const lines = rows.filter(([, value]) => value !== undefined && value !== '').map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);

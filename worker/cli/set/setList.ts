@@ -8,7 +8,7 @@ import type { Session } from '../temporal/session.ts';
 import { pendingActivities } from '../temporal/pendingActivities.ts';
 import { pollCheck, unpolledLines, unpolledQueues, type PollCheck, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
 import { askSet, describeSetById, nameOf } from './setClient.ts';
-import { table } from '../terminal/table.ts';
+import { listTable, type Column } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
 
 /** A running set. What only a worker can say is absent when none answers; `note` says so then. */
@@ -25,26 +25,30 @@ export interface SetRow extends Partial<Pick<RunnerSetStatus, 'generation' | 'de
   readonly note?: string;
 }
 
+const RUNNING_SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`;
+
 /** Sets asked at once. */
 const AT_ONCE = 10;
 
 /** Lists the running sets of the namespace, by name. @throws CliError `unreachable`, `usage` */
 export async function listSets(session: Session, output: Output, limit: number): Promise<void> {
   const { rows, more } = await readSets(session, limit);
-  output.result({ sets: rows, more }, rows.length === 0 ? [] : [setTable(rows, Date.now()), ...unpolledLines(distinct(rows))]);
+  const ui = session.listLink(RUNNING_SETS);
+  output.result({ sets: rows, more, ...defined({ ui }) }, rows.length === 0 ? [] : [setTable(rows, Date.now(), output.wide), ...unpolledLines(distinct(rows))]);
   if (output.json) return;
   if (rows.length === 0) output.note('none', 'no sets; "holdfast set apply" makes them');
   if (more) output.note('more', `only ${limit} are shown: --limit shows more`);
   const silent = rows.filter(({ note }) => note !== undefined).length;
   if (silent > 0) output.note('silent', `${silent} of ${rows.length} sets did not answer: check that a worker runs ("holdfast worker")`);
+  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
 
-async function readSets(session: Session, limit: number): Promise<{ rows: SetRow[]; more: boolean }> {
+/** The running sets of the namespace, by name. @throws CliError */
+export async function readSets(session: Session, limit: number): Promise<{ rows: SetRow[]; more: boolean }> {
   const found: Omit<SetRow, 'unpolled'>[] = [];
   const polled = pollCheck(session);
-  const query = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`;
   const more = await session.call(async (client) => {
-    for await (const { workflowId, runId, startTime, memo } of client.workflow.list({ query, pageSize: Math.min(limit + 1, 1_000) })) {
+    for await (const { workflowId, runId, startTime, memo } of client.workflow.list({ query: RUNNING_SETS, pageSize: Math.min(limit + 1, 1_000) })) {
       if (found.length === limit) return true;
       const { labels, scope } = coverOf(memo) ?? {};
       found.push({ id: workflowId, name: nameOf(workflowId), runId, startedAt: startTime.toISOString(), ...defined({ labels, scope }) });
@@ -87,26 +91,30 @@ function summarized({ generation, desired, min, max, jobs, paused, waitsFor, end
   };
 }
 
+const number = (value: number | undefined): string => (value === undefined ? '?' : String(value));
+const bounds = ({ min, max }: SetRow): string => (min === undefined || max === undefined ? '?' : min === max ? String(max) : `${min}-${max}`);
+
 /** @param now - ms since the epoch, for the age */
-export function setTable(rows: readonly SetRow[], now: number): string {
-  const number = (value: number | undefined): string => (value === undefined ? '?' : String(value));
-  return table(
-    ['NAME', 'WANTED', 'BOUNDS', 'STARTING', 'IDLE', 'BUSY', 'LEAVING', 'QUEUED', 'RUNNING', 'SCOPE', 'AGE', 'NOTE'],
-    rows.map((row) => [
-      row.name,
-      number(row.desired),
-      row.min === undefined || row.max === undefined ? '?' : row.min === row.max ? String(row.max) : `${row.min}-${row.max}`,
-      number(row.runners?.starting),
-      number(row.runners?.idle),
-      number(row.runners?.busy),
-      number(row.runners?.draining),
-      number(row.jobs?.queued),
-      number(row.jobs?.assigned),
-      row.scope ?? '-',
-      formatAge(now - Date.parse(row.startedAt)),
-      row.note ?? (row.ending === undefined ? (row.paused ?? unpolledNote(row.unpolled) ?? '-') : 'is being deleted'),
-    ]),
-  );
+export function setTable(rows: readonly SetRow[], now: number, wide = false): string {
+  const columns: Column<SetRow>[] = [
+    { head: 'NAME', cell: ({ name }) => name },
+    { head: 'WANTED', cell: ({ desired }) => number(desired) },
+    { head: 'BOUNDS', cell: bounds },
+    { head: 'STARTING', cell: ({ runners }) => number(runners?.starting) },
+    { head: 'IDLE', cell: ({ runners }) => number(runners?.idle) },
+    { head: 'BUSY', cell: ({ runners }) => number(runners?.busy) },
+    { head: 'LEAVING', cell: ({ runners }) => number(runners?.draining) },
+    { head: 'QUEUED', cell: ({ jobs }) => number(jobs?.queued) },
+    { head: 'RUNNING', cell: ({ jobs }) => number(jobs?.assigned) },
+    { head: 'SCOPE', cell: ({ scope }) => scope },
+    { head: 'AGE', cell: ({ startedAt }) => formatAge(now - Date.parse(startedAt)) },
+    { head: 'ID', cell: ({ id }) => id, wide: true },
+    { head: 'LABELS', cell: ({ labels }) => labels?.join(','), wide: true },
+    { head: 'TEMPLATE', cell: ({ generation }) => generation, wide: true },
+    { head: 'WAITS FOR', cell: ({ waitsFor }) => waitsFor, wide: true },
+    { head: 'NOTE', cell: (row) => row.note ?? (row.ending === undefined ? (row.paused ?? unpolledNote(row.unpolled)) : 'is being deleted') },
+  ];
+  return listTable(columns, rows, wide);
 }
 
 const unpolledNote = ([first]: readonly UnpolledQueue[]): string | undefined => first && `nobody polls ${first.taskQueue}`;

@@ -4,11 +4,14 @@ import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import type { DataConverter, LoadedDataConverter } from '@temporalio/common';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import { defined } from '../../../core/defined.ts';
-import { workflowPage } from '../../../core/domain/workflowPage.ts';
+import { workflowPage, workflowsPage } from '../../../core/domain/workflowPage.ts';
 import { CODEC_KEY_FILE } from '../../codec/codecKeyFile.ts';
 import { dataConverterOf } from '../../codec/dataConverter.ts';
+import type { ConfigProblem } from '../../settings/configError.ts';
 import { temporalVariables } from '../../settings/temporalConfig.ts';
+import { tracesWanted } from '../../settings/traces.ts';
 import { CREDENTIALS_CHECK_MS, credentialsChange } from '../../temporalCredentials.ts';
+import type { Tracing } from '../../tracing/startTracing.ts';
 import { CliError } from '../terminal/exit.ts';
 import { isUnheard, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
 
@@ -96,10 +99,10 @@ function uiBase(url: string | undefined, source: string): string | undefined {
 }
 
 /** A connection as the settings say, and the client on it. @throws CliError */
-async function connect(settings: ConnectionSettings, dataConverter: DataConverter): Promise<Client> {
+async function connect(settings: ConnectionSettings, dataConverter: DataConverter, tracing: Tracing | undefined): Promise<Client> {
   try {
     const connection = await Connection.connect(settings.options);
-    return new Client({ connection, namespace: settings.namespace, dataConverter });
+    return new Client({ connection, namespace: settings.namespace, dataConverter, ...defined({ interceptors: tracing?.client }) });
   } catch (error) {
     const known = toCliError(error, settings);
     // Before there is a connection, whatever went wrong is about reaching the server, unless it refused us.
@@ -116,8 +119,26 @@ function dataConverterIn(env: Env): DataConverter {
   }
 }
 
+/** @returns `undefined`: nothing is traced, and nothing of it is loaded */
+async function tracingIn(env: Env, onTrouble: SessionOptions['onTrouble']): Promise<Tracing | undefined> {
+  const warnings: ConfigProblem[] = [];
+  const wanted = tracesWanted(env, warnings);
+  for (const { setting, message } of warnings) onTrouble?.(`${setting}: ${message}`);
+  return wanted ? (await import('../../tracing/startTracing.ts')).startTracing('holdfast', (message) => onTrouble?.(message)) : undefined;
+}
+
+interface Opened {
+  readonly client: Client;
+  readonly settings: ConnectionSettings;
+  readonly dataConverter: DataConverter;
+  readonly tracing: Tracing | undefined;
+  /** What `TRACEPARENT` of the environment says: whoever started the command is in this trace (https://opentelemetry.io/docs/specs/otel/context/env-carriers/). */
+  readonly trace: string | undefined;
+  readonly read: () => ConnectionSettings;
+}
+
 export interface SessionOptions {
-  /** Told when an API key or certificates were rotated and cannot be used: those of before are. @default nobody is */
+  /** Told when an API key or certificates were rotated and cannot be used (those of before are), and when traces cannot be exported. @default nobody is */
   readonly onTrouble?: (message: string) => void;
   /** How often their files are looked at, in ms. @default 10000 */
   readonly checkMs?: number;
@@ -128,6 +149,8 @@ export class Session {
   readonly settings: ConnectionSettings;
   readonly #read: () => ConnectionSettings;
   readonly #dataConverter: DataConverter;
+  readonly #tracing: Tracing | undefined;
+  readonly #trace: string | undefined;
   readonly #checks: NodeJS.Timeout;
   /** The connections of before: calls may be under way on them. */
   readonly #retired: Client[] = [];
@@ -136,10 +159,12 @@ export class Session {
   #checking = false;
   #told: string | undefined;
 
-  private constructor(client: Client, settings: ConnectionSettings, dataConverter: DataConverter, read: () => ConnectionSettings, { onTrouble, checkMs = CREDENTIALS_CHECK_MS }: SessionOptions) {
+  private constructor({ client, settings, dataConverter, tracing, trace, read }: Opened, { onTrouble, checkMs = CREDENTIALS_CHECK_MS }: SessionOptions) {
     this.settings = settings;
     this.#client = client;
     this.#dataConverter = dataConverter;
+    this.#tracing = tracing;
+    this.#trace = trace;
     this.#options = settings.options;
     this.#read = read;
     this.#checks = setInterval(() => void this.#check().catch((error: unknown) => this.#tell(error, onTrouble)), checkMs).unref();
@@ -150,7 +175,9 @@ export class Session {
     const read = (): ConnectionSettings => connectionSettings(flags, env);
     const settings = read();
     const dataConverter = dataConverterIn(env);
-    return new Session(await connect(settings, dataConverter), settings, dataConverter, read, options);
+    const tracing = await tracingIn(env, options.onTrouble);
+    const client = await connect(settings, dataConverter, tracing);
+    return new Session({ client, settings, dataConverter, tracing, trace: env['TRACEPARENT'], read }, options);
   }
 
   /** The one of now: another when certificates were rotated. Who stays long asks for it again. */
@@ -174,7 +201,7 @@ export class Session {
       const change = credentialsChange(this.#options, options);
       if (change.kind === 'apiKey') (this.#client.connection as Connection).setApiKey(change.apiKey);
       if (change.kind === 'reconnect') {
-        const client = await connect({ ...this.settings, options }, this.#dataConverter);
+        const client = await connect({ ...this.settings, options }, this.#dataConverter, this.#tracing);
         this.#retired.push(this.#client);
         this.#client = client;
       }
@@ -195,7 +222,8 @@ export class Session {
 
   /** Like {@link call}, throwing what the client throws. */
   attempt<T>(fn: (client: Client) => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
-    return this.client.connection.withDeadline(Date.now() + timeoutMs, () => fn(this.client));
+    const call = (): Promise<T> => this.client.connection.withDeadline(Date.now() + timeoutMs, () => fn(this.client));
+    return this.#tracing === undefined ? call() : this.#tracing.within(this.#trace, call);
   }
 
   /**
@@ -230,6 +258,12 @@ export class Session {
     return ui === undefined ? undefined : workflowPage(ui, namespace, workflowId, runId);
   }
 
+  /** Address of the page that lists what a filter selects, where the UI is known. @param query - https://docs.temporal.io/list-filter */
+  listLink(query: string): string | undefined {
+    const { ui, namespace } = this.settings;
+    return ui === undefined ? undefined : workflowsPage(ui, namespace, query);
+  }
+
   #tell(error: unknown, onTrouble: SessionOptions['onTrouble']): void {
     const { message } = error as Error;
     if (message !== this.#told) onTrouble?.(`other credentials for Temporal cannot be used, those of before are: ${message}`);
@@ -239,5 +273,6 @@ export class Session {
   async close(): Promise<void> {
     clearInterval(this.#checks);
     for (const { connection } of [...this.#retired, this.#client]) await connection.close();
+    await this.#tracing?.close();
   }
 }

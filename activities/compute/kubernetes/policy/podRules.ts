@@ -2,7 +2,7 @@
  * The rules of a pod policy, each said twice side by side: as our own check, which names the field and the fix before anything is made, and in
  * CEL, for the API server, which holds a worker to it that is not itself any more. test/integration/kubernetes.policy has both judge the same pods.
  */
-import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
+import type { V1Container, V1PersistentVolumeClaimSpec, V1PodSpec, V1Volume } from '@kubernetes/client-node';
 import { SHARED_CONTAINER, STORE_VOLUME, UPLOADER_CONTAINER } from '../../../../core/domain/podTemplate.ts';
 import { covered, patternSource } from './patterns.ts';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
@@ -16,8 +16,19 @@ export interface JudgedPod {
   readonly name: string;
   /** Claims that are made for it alone. */
   readonly claims: readonly string[];
+  /** Claims that are made where they do not exist, those for it alone included. @default none */
+  readonly made?: readonly MadeClaim[];
   /** It runs what an outsider has written. */
   readonly untrusted?: true;
+}
+
+type Claimed = Pick<V1PersistentVolumeClaimSpec, 'dataSource' | 'dataSourceRef' | 'selector'>;
+
+/** A claim that is made, and what it may take of others' by that. */
+export interface MadeClaim extends Claimed {
+  /** Where the input says so. */
+  readonly path: string;
+  readonly name: string;
 }
 
 interface Rule {
@@ -115,11 +126,14 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'claims',
-    refused: (pod, { claims }, own) =>
-      ofVolumes(pod, ({ name, persistentVolumeClaim: claim }, path) => [claim !== undefined && !(name === STORE_VOLUME && claim.claimName === own.store) && !pod.claims.includes(claim.claimName) && !covered(claims, claim.claimName) && `${path}.persistentVolumeClaim: the claim "${claim.claimName}"`]),
+    refused: (pod, { claims }, own) => [
+      ...ofVolumes(pod, ({ name, persistentVolumeClaim: claim }, path) => [claim !== undefined && !(name === STORE_VOLUME && claim.claimName === own.store) && !pod.claims.includes(claim.claimName) && !covered(claims, claim.claimName) && `${path}.persistentVolumeClaim: the claim "${claim.claimName}"`]),
+      ...ofVolumes(pod, ({ name, ephemeral }, path) => takenBy(ephemeral?.volumeClaimTemplate?.spec, { path: `${path}.ephemeral.volumeClaimTemplate.spec`, name: `${pod.name}-${name}` }, claims)),
+      ...(pod.made ?? []).flatMap((claim) => said(takenBy(claim, claim, claims))),
+    ],
     // A life's own claims are known by their names only (activities/compute/naming.ts).
     cel: ({ claims }, { store }) =>
-      everyVolume(`!has(v.persistentVolumeClaim) || ${store === undefined ? '' : `(v.name == "${STORE_VOLUME}" && v.persistentVolumeClaim.claimName == "${store}") || `}v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', claims)}`),
+      `${everyVolume(`!has(v.ephemeral) || !has(v.ephemeral.volumeClaimTemplate) || (${takesNothing('v.ephemeral.volumeClaimTemplate.spec', '(object.metadata.name + "-" + v.name)', claims)})`)} && ${everyVolume(`!has(v.persistentVolumeClaim) || ${store === undefined ? '' : `(v.name == "${STORE_VOLUME}" && v.persistentVolumeClaim.claimName == "${store}") || `}v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', claims)}`)}`,
   },
   {
     field: 'volumes',
@@ -197,6 +211,27 @@ export const POD_RULES: readonly Rule[] = [
     },
   },
 ];
+
+/** What it begins with is a copy of somebody's, and a volume that is chosen by its labels may hold what somebody has put there. */
+function takenBy({ dataSource, dataSourceRef, selector }: Claimed = {}, { path, name }: Pick<MadeClaim, 'path' | 'name'>, claims: readonly string[]): Refusal[] {
+  const isAllowed = ({ name: of, namespace }: { name: string; namespace?: string }): boolean => covered(claims, namespace === undefined ? of : `${namespace}/${of}`);
+  return [
+    dataSource !== undefined && !isAllowed(dataSource) && `${path}.dataSource: the ${dataSource.kind} "${dataSource.name}"`,
+    dataSourceRef !== undefined && !isAllowed(dataSourceRef) && `${path}.dataSourceRef: the ${dataSourceRef.kind} "${dataSourceRef.name}"`,
+    selector !== undefined && !covered(claims, name) && `${path}.selector: volumes by their labels, for the claim "${name}"`,
+  ];
+}
+
+/** The same in CEL. @param spec - of the claim @param name - of it, as an expression */
+export function takesNothing(spec: string, name: string, claims: readonly string[]): string {
+  const ref = `${spec}.dataSourceRef`;
+  return [
+    `(!has(${spec}.dataSource) || ${isCovered(`${spec}.dataSource.name`, claims)})`,
+    // `namespace` is a word of CEL's own.
+    `(!has(${ref}) || ${isCovered(`(has(${ref}.__namespace__) ? ${ref}.__namespace__ + "/" + ${ref}.name : ${ref}.name)`, claims)})`,
+    `(!has(${spec}.selector) || ${isCovered(name, claims)})`,
+  ].join(' && ');
+}
 
 function ceilings(resources: PodPolicy['resources']): [string, string][] {
   return Object.entries(resources).flatMap(([name, most]) => (most === undefined ? [] : [[name, most]]));

@@ -39,7 +39,8 @@ function outsidersPolicy(policy: PodPolicy): PodPolicy {
 export function judgedPod({ metadata, spec }: V1Pod, { identity, namespace, volumeClaims = [], untrusted }: PodRequest, home: string): JudgedPod {
   const claims = volumeClaims.filter(({ claim }) => claim === undefined).map((claim) => claimOf(identity, claim));
   const present = JSON.parse(JSON.stringify(spec), (_field, value: unknown) => (value === null ? undefined : value)) as V1PodSpec;
-  return { spec: present, namespace: namespace ?? home, name: metadata?.name ?? '', claims, ...(untrusted ? { untrusted } : {}) };
+  const made = volumeClaims.map(({ dataSource, selector, ...claim }, index) => ({ path: `volumeClaims[${index}]`, name: claimOf(identity, claim), ...defined({ dataSource, selector }) }));
+  return { spec: present, namespace: namespace ?? home, name: metadata?.name ?? '', claims, made, ...(untrusted ? { untrusted } : {}) };
 }
 
 /** Of the store what a pod refers to. */

@@ -1,17 +1,20 @@
-/** One watch request on pods, from a resource version on. */
-import type { V1Pod } from '@kubernetes/client-node';
+/** One watch request on objects of a kind, from a resource version on. */
 import { StringDecoder } from 'node:string_decoder';
+import { defined } from '../../../core/defined.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
 
-export interface PodWatchEvent {
+export interface WatchEvent<T> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
-  readonly object: V1Pod;
+  readonly object: T;
 }
 
-export interface PodWatchOptions {
+export interface WatchOptions {
+  /** `pods`, … */
+  readonly resource: string;
   /** `/api/v1/namespaces/ci/pods`, or `/api/v1/pods` for all namespaces. */
   readonly path: string;
-  readonly labelSelector: string;
+  /** @default all objects */
+  readonly labelSelector?: string;
   readonly resourceVersion: string;
   /** The connection counts as dead when nothing came for so long. */
   readonly quietMs: number;
@@ -27,16 +30,16 @@ export interface PodWatchOptions {
  * @throws ApiError with the code and the Status object of an ERROR event (410: the resource version is too old) or of the answer; undici's errors for
  *   a lost or quiet connection
  */
-export async function openPodWatch(api: ApiServer, options: PodWatchOptions): Promise<AsyncIterable<PodWatchEvent>> {
+export async function openWatch<T>(api: ApiServer, options: WatchOptions): Promise<AsyncIterable<WatchEvent<T>>> {
   const stream = await api.open(
     {
       verb: 'watch',
-      resource: 'pods',
+      resource: options.resource,
       path: options.path,
       query: {
         watch: true,
         allowWatchBookmarks: true,
-        labelSelector: options.labelSelector,
+        ...defined({ labelSelector: options.labelSelector }),
         resourceVersion: options.resourceVersion,
         timeoutSeconds: Math.max(1, Math.floor((options.quietMs * 5) / 6000)),
       },
@@ -44,22 +47,22 @@ export async function openPodWatch(api: ApiServer, options: PodWatchOptions): Pr
     },
     options.quietMs,
   );
-  return eventsOf(stream);
+  return eventsOf<T>(stream);
 }
 
-async function* eventsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<PodWatchEvent> {
+async function* eventsOf<T>(stream: AsyncIterable<Buffer>): AsyncGenerator<WatchEvent<T>> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
   for await (const chunk of stream) {
     const lines = (rest + decoder.write(chunk)).split('\n');
     // The last line is whole only once its newline has come.
     rest = lines.pop() ?? '';
-    for (const line of lines) yield parse(line);
+    for (const line of lines) yield parse<T>(line);
   }
 }
 
-function parse(line: string): PodWatchEvent {
-  const event = JSON.parse(line) as PodWatchEvent | { readonly type: 'ERROR'; readonly object: { readonly code?: number } };
+function parse<T>(line: string): WatchEvent<T> {
+  const event = JSON.parse(line) as WatchEvent<T> | { readonly type: 'ERROR'; readonly object: { readonly code?: number } };
   if (event.type !== 'ERROR') return event;
   throw new ApiError(event.object.code ?? 500, JSON.stringify(event.object), {});
 }

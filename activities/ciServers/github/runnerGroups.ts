@@ -1,0 +1,108 @@
+import { DEFAULT_GROUP_ID, type Scope } from '../../../core/domain/ciServer.ts';
+import type { Clock } from '../clock.ts';
+import { scopeRoute } from './addresses.ts';
+import { runnerGroupListAnswer, type RunnerGroup } from './answers.ts';
+import type { GitHubApi, GitHubRequest } from './api.ts';
+import { ExpiringValue } from './expiringValue.ts';
+
+/** Groups are made and renamed by hand, once in a while. */
+const KEPT_MS = 10 * 60_000;
+/** A group that is not in a list this young does not exist; in an older one it may have been made since. */
+const YOUNG_MS = 60_000;
+const PAGE = 100;
+/** Ten thousand groups; a list that goes on for longer is no list. */
+const MAX_PAGES = 100;
+
+interface ReadGroups {
+  readonly groups: readonly RunnerGroup[];
+  readonly atMs: number;
+}
+
+/**
+ * The runner groups of organizations and enterprises, by name and by id: people and `config.sh` know the name, `generate-jitconfig` takes the id.
+ * https://docs.github.com/en/rest/actions/self-hosted-runner-groups
+ */
+export class RunnerGroups {
+  readonly #api: GitHubApi;
+  readonly #clock: Clock;
+  readonly #lists = new Map<string, ExpiringValue<ReadGroups>>();
+
+  constructor(api: GitHubApi, clock: Clock) {
+    this.#api = api;
+    this.#clock = clock;
+  }
+
+  /**
+   * In whatever case, as `config.sh` compares: https://github.com/actions/runner/blob/main/src/Runner.Listener/Configuration/ConfigurationManager.cs
+   * @throws CiServerError `rejected` when there is none of that name
+   */
+  async idOf(scope: Scope, name: string, signal?: AbortSignal): Promise<number> {
+    const wanted = name.toLowerCase();
+    const { found, groups } = await this.#find(scope, (group) => group.name.toLowerCase() === wanted, signal);
+    if (found !== undefined) return found.id;
+    const known = groups.map((group) => `"${group.name}"`).join(', ');
+    throw this.#api.error('rejected', this.#request(scope), `there is no runner group "${name}": check runnerGroup; the credential sees ${known === '' ? 'none' : shortened(known)}`);
+  }
+
+  /** @throws CiServerError `rejected` when there is none of that id */
+  async nameOf(scope: Scope, id: number, signal?: AbortSignal): Promise<string> {
+    const { found } = await this.#find(scope, (group) => group.id === id, signal);
+    if (found === undefined) throw this.#api.error('rejected', this.#request(scope), `runner group ${id} does not exist: check runnerGroupId`);
+    return found.name;
+  }
+
+  /** A group is not what the list says any more. */
+  forget(scope: Scope): void {
+    this.#lists.delete(keyOf(scope));
+  }
+
+  async #find(scope: Scope, matches: (group: RunnerGroup) => boolean, signal?: AbortSignal): Promise<{ found: RunnerGroup | undefined; groups: readonly RunnerGroup[] }> {
+    const list = this.#listOf(scope);
+    let read = await list.get(signal);
+    let found = read.groups.find(matches);
+    if (found === undefined && this.#clock.now() - read.atMs >= YOUNG_MS) {
+      list.forget(read);
+      read = await list.get(signal);
+      found = read.groups.find(matches);
+    }
+    return { found, groups: read.groups };
+  }
+
+  #listOf(scope: Scope): ExpiringValue<ReadGroups> {
+    const key = keyOf(scope);
+    const known = this.#lists.get(key);
+    if (known !== undefined) return known;
+    const fetch = async (): Promise<{ value: ReadGroups; expiresAtMs: number }> => {
+      const atMs = this.#clock.now();
+      return { value: { groups: await this.#read(scope), atMs }, expiresAtMs: atMs + KEPT_MS };
+    };
+    const list = new ExpiringValue(fetch, 0, this.#clock);
+    this.#lists.set(key, list);
+    return list;
+  }
+
+  async #read(scope: Scope): Promise<RunnerGroup[]> {
+    const all: RunnerGroup[] = [];
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const request = this.#request(scope, page);
+      const { runner_groups, total_count } = this.#api.parse(runnerGroupListAnswer, await this.#api.request(request), request);
+      all.push(...runner_groups);
+      if (runner_groups.length === 0 || page * PAGE >= total_count) return all;
+    }
+    throw this.#api.error('unavailable', this.#request(scope), 'the list of runner groups does not end');
+  }
+
+  #request(scope: Scope, page = 1): GitHubRequest {
+    const { prefix, parameters } = scopeRoute(scope);
+    return { call: 'group', route: `GET ${prefix}/actions/runner-groups`, parameters: { ...parameters, per_page: PAGE, page }, about: `${scope.kind} ${scope.name}` };
+  }
+}
+
+/** Repositories have no groups, and `config.sh` needs no name for the one that it takes by itself. */
+export function hasNoGroupName(scope: Scope, group: number | string): boolean {
+  return scope.kind === 'repository' || group === DEFAULT_GROUP_ID;
+}
+
+const keyOf = ({ kind, name }: Scope): string => `${kind}:${name.toLowerCase()}`;
+const LONGEST = 300;
+const shortened = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`);

@@ -1,0 +1,81 @@
+import { setWorkflowId, type JobEvent, type RunnerSetInput } from '../../core/contract/index.ts';
+import { SetRouting, Substitutes, type CoveringSet } from '../../core/domain/jobRouting.ts';
+import { setCover } from '../../core/domain/setCover.ts';
+import { decideSet } from '../../workflows/runnerSet/plan.ts';
+import { SetState } from '../../workflows/runnerSet/state.ts';
+import { setSpec } from './setModel.ts';
+
+export const NOW = 1_000_000_000;
+
+export function begin(name: string, more: Partial<RunnerSetInput> = {}): SetState {
+  const input: RunnerSetInput = { name, minIdle: 0, max: 3, template: { organization: 'acme' }, queueCheck: '0s', ...more };
+  const state = SetState.begin(setSpec(input), input, {}, NOW);
+  state.listed([], [], NOW);
+  state.settle(NOW);
+  return state;
+}
+
+export const event = (action: JobEvent['action'], jobId: number, more: Partial<JobEvent> = {}): JobEvent => ({ action, jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: NOW, ...more });
+
+/** Equal sets, and what carries news between them. */
+export class Fleet {
+  now = NOW;
+  readonly states: Map<string, SetState>;
+  /** What each says of itself, as visibility had it when it was last looked at. */
+  listed: CoveringSet[] = [];
+
+  constructor(states: readonly SetState[]) {
+    this.states = new Map(states.map((state) => [setWorkflowId(state.facts.spec.name), state]));
+    this.look();
+  }
+
+  look(): void {
+    this.listed = [...this.states].map(([workflowId, { facts }]) => ({ workflowId, cover: setCover(facts.spec, facts.full, facts.ending !== undefined) }));
+  }
+
+  /** As the webhook does. */
+  tell(one: JobEvent): void {
+    const home = new SetRouting(this.listed).homeOf(one, undefined)?.workflowId ?? '';
+    this.#at(home, [one]);
+  }
+
+  /** One set does what is due. @param meanwhile - happens while it is under way */
+  passOn(workflowId: string, meanwhile: () => void = () => undefined): void {
+    const state = this.states.get(workflowId) as SetState;
+    state.settle(this.now);
+    if (!decideSet(state, this.now).passOn) return;
+    const next = state.passing.next(state, this.now);
+    const substitutes = new Substitutes({ workflowId, cover: next.cover }, this.listed);
+    const passed = new Map<string, string[]>();
+    for (const { key, repository, since } of next.jobs) {
+      const [jobId = 0, runAttempt = 1] = key.split('/').map(Number);
+      const to = substitutes.next({ jobId, runAttempt }, next.ends)?.workflowId;
+      if (to === undefined) continue;
+      this.#at(to, [event('queued', jobId, { runAttempt, repository, at: since, passedBy: workflowId })]);
+      passed.set(to, [...(passed.get(to) ?? []), key]);
+    }
+    for (const { to, event: news } of next.handingOn) this.#at(to, [news]);
+    meanwhile();
+    state.passing.done(next, { passed: [...passed].map(([to, keys]) => ({ to, keys })), substitutes: substitutes.size }, state, this.now);
+    state.settle(this.now);
+  }
+
+  /** Time passes, and all do what is due. */
+  settle(rounds = 40): void {
+    for (let round = 0; round < rounds; round++) {
+      this.now += 20_000;
+      for (const workflowId of this.states.keys()) this.passOn(workflowId);
+      this.look();
+    }
+  }
+
+  queued(): number[] {
+    return [...this.states.values()].map(({ jobs }) => jobs.queued);
+  }
+
+  #at(workflowId: string, events: JobEvent[]): void {
+    const state = this.states.get(workflowId);
+    state?.jobEvents(events, this.now);
+    state?.settle(this.now);
+  }
+}

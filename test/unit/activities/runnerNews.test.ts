@@ -1,0 +1,123 @@
+/** News of runners on their way to their sets. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { RunnerNewsBatches } from '../../../activities/sets/runnerNews.ts';
+import type { SetWord } from '../../../core/calls/index.ts';
+import type { RunnerWord, TimedRunnerNews } from '../../../core/contract/index.ts';
+
+const grpc = (code: number): Error => new ServiceError('refused', { cause: Object.assign(new Error('refused'), { code, details: 'refused', metadata: {} }) });
+const word = (kind: 'ended' | 'online' | 'busy', id: string, set = 'linux'): SetWord => ({
+  set,
+  word: { kind, workflowId: id, runnerName: id, ...(kind === 'ended' ? { outcome: 'succeeded', wasOnline: true, ranJob: true } : {}) } as RunnerWord,
+});
+
+beforeEach(() => void jest.useFakeTimers({ now: 1_000_000 }));
+afterEach(() => void jest.useRealTimers());
+
+/** Set while an activity runs, as the SDK sets whose requests are called off with it. */
+const CALLED_OFF_WITH = new AsyncLocalStorage<string>();
+
+/** Told in an activity whose client does with each signal what `signal` says. */
+function telling(signal: (to: string, news: TimedRunnerNews[]) => Promise<void> = async () => undefined) {
+  const sent: string[] = [];
+  let activities = 0;
+  const batches = new RunnerNewsBatches({ pauseMs: 250, lazyMs: 500 });
+  const workflow = {
+    getHandle: (to: string) => ({
+      signal: async (_signal: unknown, { news }: { news: TimedRunnerNews[] }): Promise<void> => {
+        expect(CALLED_OFF_WITH.getStore()).toBeUndefined();
+        sent.push(`${to} ${Date.now() - 1_000_000}: ${news.map(({ kind, workflowId, at }) => `${kind} ${workflowId} ${at - 1_000_000}`).join(', ')}`);
+        await signal(to, news);
+      },
+    }),
+  };
+  const client = {
+    workflow,
+    withDeadline: async (_deadline: number, run: () => unknown) => await run(),
+    withAbortSignal: async (_signal: AbortSignal, run: () => unknown) => await CALLED_OFF_WITH.run(`activity ${++activities}`, run),
+  } as unknown as Client;
+  const environment = new MockActivityEnvironment({}, { client, logger: new DefaultLogger('ERROR', () => undefined) });
+  return { sent, tell: async (told: SetWord): Promise<void> => await environment.run(async () => await batches.tell(told)) };
+}
+
+describe('a batch', () => {
+  test('an end is told at once, and what comes soon after it goes together', async () => {
+    const { sent, tell } = telling();
+    await tell(word('ended', 'a'));
+    const others = [tell(word('ended', 'b')), tell(word('online', 'c')), tell(word('busy', 'd'))];
+    await jest.advanceTimersByTimeAsync(249);
+    expect(sent).toEqual(['set-linux 0: ended a 0']);
+    await jest.advanceTimersByTimeAsync(1);
+    await Promise.all(others);
+    expect(sent.slice(1)).toEqual(['set-linux 250: ended b 0, online c 0, busy d 0']);
+  });
+
+  test('that a runner is online waits for other news, but not for long', async () => {
+    const { sent, tell } = telling();
+    const first = [tell(word('online', 'a')), tell(word('online', 'b'))];
+    await jest.advanceTimersByTimeAsync(500);
+    await Promise.all(first);
+    const second = tell(word('online', 'c'));
+    await jest.advanceTimersByTimeAsync(100);
+    await Promise.all([second, tell(word('ended', 'a'))]);
+    expect(sent).toEqual(['set-linux 500: online a 0, online b 0', 'set-linux 600: online c 500, ended a 600']);
+  });
+
+  test('each set has its own', async () => {
+    const { sent, tell } = telling();
+    await Promise.all([tell(word('ended', 'a')), tell(word('ended', 'b', 'arm'))]);
+    expect(sent).toEqual(['set-linux 0: ended a 0', 'set-arm 0: ended b 0']);
+  });
+
+  test('no signal is longer than Temporal likes', async () => {
+    const { sent, tell } = telling();
+    const all = Promise.all(Array.from({ length: 450 }, async (_, index) => await tell(word('ended', `r${index}`))));
+    await jest.advanceTimersByTimeAsync(2_000);
+    await all;
+    expect(sent.map((signal) => signal.split(',').length)).toEqual([1, 200, 200, 49]);
+  });
+});
+
+describe('news that does not arrive', () => {
+  test('a set that is gone is nobody’s failure', async () => {
+    const { tell } = telling(async () => await Promise.reject(new WorkflowNotFoundError('gone', 'set-linux', undefined)));
+    await expect(tell(word('ended', 'a'))).resolves.toBeUndefined();
+  });
+
+  test('Temporal that is away is: whoever told tells again', async () => {
+    let away = true;
+    const { sent, tell } = telling(async () => (away ? await Promise.reject(grpc(14)) : undefined));
+    await expect(tell(word('ended', 'a'))).rejects.toThrow('refused');
+    away = false;
+    const again = tell(word('ended', 'a'));
+    await jest.advanceTimersByTimeAsync(250);
+    await again;
+    expect(sent).toHaveLength(2);
+  });
+
+  test('whoever has waited too long tells again: its news does not go twice, nor before what is new', async () => {
+    let answers = (): void => undefined;
+    const { sent, tell } = telling(async () => await (sent.length === 1 ? new Promise<void>((resolve) => (answers = resolve)) : undefined));
+    const first = tell(word('ended', 'a'));
+    const late = tell(word('ended', 'b')).catch(String);
+    await jest.advanceTimersByTimeAsync(10_001);
+    const again = tell(word('ended', 'b'));
+    answers();
+    await jest.advanceTimersByTimeAsync(1_000);
+    await Promise.all([first, again]);
+    expect(await late).toContain('the news waited too long');
+    expect(sent.slice(1)).toEqual([expect.stringMatching(/: ended b 10001$/)]);
+  });
+
+  test('one that Temporal refuses for good keeps no other from being told', async () => {
+    const { sent, tell } = telling(async (_to, news) => (news.some(({ workflowId }) => workflowId === 'bad') ? await Promise.reject(grpc(3)) : undefined));
+    await tell(word('ended', 'a'));
+    const others = Promise.all([tell(word('ended', 'b')), tell(word('ended', 'bad')), tell(word('ended', 'c'))]);
+    await jest.advanceTimersByTimeAsync(250);
+    await others;
+    expect(sent.slice(2)).toEqual(['set-linux 250: ended b 0', 'set-linux 250: ended bad 0', 'set-linux 250: ended c 0']);
+  });
+});

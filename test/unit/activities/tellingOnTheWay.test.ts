@@ -1,0 +1,80 @@
+/** What a set is told by activities that do something else: when, and what becomes of them if it cannot be told. */
+import { describe, expect, test } from '@jest/globals';
+import { CompleteAsyncError } from '@temporalio/activity';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { awaitPod } from '../../../activities/pods.ts';
+import type { ActivityPorts } from '../../../activities/ports.ts';
+import { tearDown } from '../../../activities/tearDown.ts';
+import type { PodDeletion, SetWord } from '../../../core/calls/index.ts';
+import { FakeCiServer } from '../../support/fakeCiServer.ts';
+import { FakeCompute } from '../../support/fakeCompute.ts';
+
+const identity = { workflowId: 'runner-linux-aaaaaaaaaa', firstRunId: 'run', attempt: 1 };
+const word: SetWord = { set: 'linux', word: { kind: 'online', workflowId: identity.workflowId, runnerName: 'linux-aaaaaaaaaa' } };
+
+function stage(tell: () => Promise<void> = async () => undefined) {
+  const compute = new FakeCompute();
+  const did: string[] = [];
+  const ports: ActivityPorts = { compute, ciServers: new FakeCiServer() };
+  const inActivity = async <T>(attempt: number, run: () => Promise<T>): Promise<T> => await new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR', () => undefined) }).run<[], T, () => Promise<T>>(run);
+  const telling = async ({ word: { kind } }: SetWord): Promise<void> => {
+    did.push(`told ${kind}`);
+    await tell();
+  };
+  return { compute, ports, did, inActivity, telling };
+}
+
+describe('a wait that tells what it begins with', () => {
+  const wait = async (attempt: number, tell?: () => Promise<void>): Promise<{ did: string[]; outcome: unknown }> => {
+    const { compute, ports, did, inActivity, telling } = stage(tell);
+    const pod = await compute.createPod({ identity, labels: {}, terminationGracePeriodSeconds: 30 });
+    const outcome = await inActivity(attempt, async () => await awaitPod(ports, telling, { pod, until: 'ended', tells: word })).catch((error: unknown) => error);
+    return { did, outcome };
+  };
+
+  test.each([1, 2, 3])('try %d tells, and goes on waiting', async (attempt) => {
+    const { did, outcome } = await wait(attempt);
+    expect(did).toEqual(['told online']);
+    expect(outcome).toBeInstanceOf(CompleteAsyncError);
+  });
+
+  test('a re-sync of later tells nothing', async () => {
+    const { did, outcome } = await wait(4);
+    expect(did).toEqual([]);
+    expect(outcome).toBeInstanceOf(CompleteAsyncError);
+  });
+
+  test('one that could not tell is tried again', async () => {
+    const { outcome } = await wait(1, async () => await Promise.reject(new Error('Temporal is away')));
+    expect(outcome).toMatchObject({ message: 'Temporal is away' });
+  });
+});
+
+describe('a tear-down that tells of the end', () => {
+  const end = async (early: boolean, state: PodDeletion, tell?: () => Promise<void>): Promise<{ did: string[]; outcome: unknown }> => {
+    const { compute, ports, did, inActivity, telling } = stage(tell);
+    const ref = await compute.createPod({ identity, labels: {}, terminationGracePeriodSeconds: 30 });
+    compute.deletePod = async () => {
+      await Promise.resolve();
+      did.push('deleted');
+      return state;
+    };
+    const outcome = await inActivity(1, async () => await tearDown(ports, telling, { identity, pod: { ref }, secret: true, tells: { ...word, early } })).catch((error: unknown) => error);
+    return { did, outcome };
+  };
+
+  test.each<[string, boolean, PodDeletion, string[]]>([
+    ['early: before the pod is gone', true, 'terminating', ['told online', 'deleted']],
+    ['else when it is', false, 'gone', ['deleted', 'told online']],
+    ['not while it is not', false, 'terminating', ['deleted']],
+  ])('%s', async (_what, early, state, expected) => {
+    expect(await end(early, state)).toEqual({ did: expected, outcome: state });
+  });
+
+  test.each([true, false])('one that could not tell (early: %s) has failed, and what it did is done again', async (early) => {
+    const { did, outcome } = await end(early, 'gone', async () => await Promise.reject(new Error('Temporal is away')));
+    expect(did).toContain('deleted');
+    expect(outcome).toMatchObject({ message: 'Temporal is away' });
+  });
+});

@@ -1,0 +1,18 @@
+import { expect, test } from '@jest/globals';
+import { LookBudget } from '../../../activities/ciServers/github/lookBudget.ts';
+import { ManualClock } from '../../support/manualClock.ts';
+
+test('so many requests an hour, whoever asks; then none until the next', async () => {
+  const clock = new ManualClock();
+  const budget = new LookBudget(3, clock);
+  const spend = (): number => {
+    let spent = 0;
+    for (; budget.left; spent++) budget.spend();
+    return spent;
+  };
+  expect([spend(), spend()]).toEqual([3, 0]);
+  await clock.advance(3_599_000);
+  expect(budget.left).toBe(false);
+  await clock.advance(1_001);
+  expect(spend()).toBe(3);
+});

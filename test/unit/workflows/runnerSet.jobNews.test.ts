@@ -1,0 +1,46 @@
+/** What is no news of jobs stops no set. */
+import { expect, test } from '@jest/globals';
+import type { JobEvent } from '../../../core/contract/index.ts';
+import { readDemand, readJobsSeen } from '../../../workflows/runnerSet/jobNews.ts';
+
+const event: JobEvent = { action: 'queued', jobId: 1, runAttempt: 1, repository: 'acme/app', labels: ['linux'], at: 5 };
+const job = { id: 1, runAttempt: 1, repository: 'acme/app', labels: ['linux'], status: 'queued', queuedAt: 5 };
+/** What JSON can say and no text is. */
+const NO_TEXT = { toString: null };
+
+test('events are taken as they are, and when they were sent', () => {
+  const whole = { ...event, action: 'completed', runnerName: 'r', conclusion: 'success', passedBy: 'set-a', trace: 't' };
+  expect(readDemand({ events: [event, whole], at: 7 })).toEqual({ events: [event, whole], at: 7 });
+});
+
+test.each([undefined, null, 7, 'x', [], {}, { events: null }, { events: { length: 3 } }, { events: [], at: NO_TEXT }, { events: [], at: '7' }])('%j tells of no job, at no time', (body) => {
+  expect(readDemand(body)).toEqual({ events: [] });
+});
+
+test.each<[string, unknown]>([
+  ['none at all', null],
+  ['of no known kind', { ...event, action: 'deleted' }],
+  ['of no job', { ...event, jobId: NO_TEXT }],
+  ['of half a run', { ...event, runAttempt: 1.5 }],
+  ['of no repository', { ...event, repository: 7 }],
+  ['at no time', { ...event, at: '5' }],
+  ['of a runner without a name', { ...event, runnerName: 7 }],
+  ['passed by nobody', { ...event, passedBy: NO_TEXT }],
+  ['with a trace that is none', { ...event, trace: {} }],
+  ['that would fill what is carried on', { ...event, repository: 'x'.repeat(1_001) }],
+])('an event %s is left out, and no other', (_what, bad) => {
+  expect(readDemand({ events: [bad, event] }).events).toEqual([event]);
+});
+
+test('a look is taken as it is; one of which a job cannot be read is not complete', () => {
+  const seen = { checkedAt: 5, jobs: [job, { ...job, status: 'in_progress', startedAt: 6, runnerName: 'r' }], complete: true, absent: ['1/1'], gone: ['set-a'] };
+  expect(readJobsSeen(seen)).toEqual(seen);
+  for (const bad of [null, { ...job, id: NO_TEXT }, { ...job, status: 'done' }, { ...job, labels: [7] }, { ...job, queuedAt: null }, { ...job, startedAt: 'x' }, { ...job, runnerName: 7 }]) {
+    expect(readJobsSeen({ ...seen, jobs: [job, bad] })).toEqual({ ...seen, jobs: [job], complete: false });
+  }
+  expect(readJobsSeen({ ...seen, absent: null, gone: [7, 'set-b'] })).toEqual({ ...seen, absent: [], gone: ['set-b'] });
+});
+
+test.each([undefined, null, 'x', {}, { checkedAt: 5 }, { checkedAt: NO_TEXT, jobs: [] }, { checkedAt: 5, jobs: {} }])('%j is no look', (body) => {
+  expect(readJobsSeen(body)).toBeUndefined();
+});

@@ -1,0 +1,45 @@
+/** What a set takes for news of its runners. */
+import { expect, test } from '@jest/globals';
+import type { TimedRunnerNews } from '../../../core/contract/index.ts';
+import { SetState } from '../../../workflows/runnerSet/state.ts';
+import { readRunnerNews, takeRunnerNews } from '../../../workflows/runnerSet/runnerNews.ts';
+import { setSpec } from '../../support/setModel.ts';
+
+const runner = { workflowId: 'runner-linux-aaaaaaaaaa', runnerName: 'linux-aaaaaaaaaa-0a1b2c3d4e' };
+const ended: TimedRunnerNews = { kind: 'ended', ...runner, at: 30, outcome: 'errored', cause: 'evicted', wasOnline: true, ranJob: false };
+
+test('news is taken in the order in which it was told', () => {
+  const spec = setSpec({ replicas: 1 });
+  const state = SetState.begin(spec, { name: 'linux', template: { organization: 'acme' }, replicas: 1 }, {}, 1);
+  state.starting([{ workflowId: runner.workflowId }], 1);
+  const news = readRunnerNews({ news: [ended, { kind: 'busy', ...runner, at: 20 }, { kind: 'online', ...runner, at: 10 }] });
+  expect(news.map(({ kind }) => kind)).toEqual(['online', 'busy', 'ended']);
+  takeRunnerNews(state, news.slice(0, 2), 20);
+  expect(state.runners.get(runner.workflowId)).toMatchObject({ state: 'busy', runnerName: runner.runnerName });
+  takeRunnerNews(state, news.slice(2), 30);
+  expect(state.runners.all()).toEqual([]);
+});
+
+test.each<[string, unknown]>([
+  ['nothing', undefined],
+  ['null', null],
+  ['a list', [ended]],
+  ['no list', { news: 'ended' }],
+  ['null in the list', { news: [null, 7, 'ended'] }],
+  ['another kind', { news: [{ ...ended, kind: 'constructor' }] }],
+  ['no kind', { news: [{ ...runner, at: 1 }] }],
+  ['no runner', { news: [{ kind: 'online', at: 1, runnerName: 'linux' }] }],
+  ['a name that is none', { news: [{ kind: 'online', ...runner, runnerName: 7, at: 1 }] }],
+  ['no time', { news: [{ kind: 'online', ...runner }] }],
+  ['a time that is none', { news: [{ kind: 'online', ...runner, at: '1' }, { kind: 'online', ...runner, at: Number.NaN }] }],
+  ['an end without an outcome', { news: [{ kind: 'ended', ...runner, at: 1, wasOnline: true, ranJob: true }] }],
+  ['an outcome that is none', { news: [{ ...ended, outcome: 'won' }] }],
+  ['a cause that is none', { news: [{ ...ended, cause: '| a table' }] }],
+  ['a truth that is none', { news: [{ ...ended, ranJob: 'yes' }] }],
+])('%s is no news, and stops no set', (_what, body) => {
+  expect(readRunnerNews(body)).toEqual([]);
+});
+
+test('what can be read of a signal counts', () => {
+  expect(readRunnerNews({ news: [{}, ended] })).toEqual([ended]);
+});

@@ -1,0 +1,70 @@
+import { Connection, isGrpcServiceError } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
+import { port, type Lab } from './component.ts';
+
+export const NAMESPACE = 'default';
+const RETENTION_MS = 24 * 3_600_000;
+
+export const SEARCH_ATTRIBUTE_NAMES = Object.values(SEARCH_ATTRIBUTES).map((key) => key.name);
+
+/** Where Temporal answers, whichever server it is. */
+export const temporalAddress = (lab: Lab): string => `127.0.0.1:${port(lab, 'temporal')}`;
+
+/** google.rpc.Code */
+const NOT_FOUND = 5;
+/** temporal.api.enums.v1.IndexedValueType */
+const KEYWORD = 2;
+
+/** The namespace exists, and all search attributes can be used. What is missing is added: a database of an earlier Holdfast has only the attributes of then. */
+export async function servesNamespace(lab: Lab): Promise<boolean> {
+  return await answers(lab, async ({ workflowService, operatorService }) => {
+    try {
+      await workflowService.describeNamespace({ namespace: NAMESPACE });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      await workflowService.registerNamespace({ namespace: NAMESPACE, workflowExecutionRetentionPeriod: msToTs(RETENTION_MS) });
+    }
+    const { customAttributes } = await operatorService.listSearchAttributes({ namespace: NAMESPACE });
+    const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in (customAttributes ?? {})));
+    if (missing.length === 0) {
+      // Listed is not usable yet: the server refuses a new one for some seconds.
+      await workflowService.countWorkflowExecutions({ namespace: NAMESPACE, query: SEARCH_ATTRIBUTE_NAMES.map((name) => `${name} IS NULL`).join(' AND ') });
+      return true;
+    }
+    await operatorService.addSearchAttributes({ namespace: NAMESPACE, searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])) });
+    return false; // asked again
+  });
+}
+
+/** The front end reaches those that keep the histories of workflows: one of them knows that it has no such workflow. */
+export async function reachesHistories(lab: Lab): Promise<boolean> {
+  return await answers(lab, async ({ workflowService }) => {
+    try {
+      await workflowService.describeWorkflowExecution({ namespace: NAMESPACE, execution: { workflowId: 'nobody' } });
+      return true;
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      return true;
+    }
+  });
+}
+
+const isNotFound = (error: unknown): boolean => isGrpcServiceError(error) && (error.code as number) === NOT_FOUND;
+
+/** What the questions come to; `false` while a server that is starting cannot answer them. */
+async function answers(lab: Lab, ask: (connection: Connection) => Promise<boolean>): Promise<boolean> {
+  let connection: Connection;
+  try {
+    connection = await Connection.connect({ address: temporalAddress(lab), connectTimeout: 2_000 });
+  } catch {
+    return false;
+  }
+  try {
+    return await ask(connection);
+  } catch {
+    return false; // not yet
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,38 @@
+/** The controller of RunnerSet resources, with its own connections to the API server. */
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import type { ApiMeasure } from '../../activities/compute/kubernetes/apiServer.ts';
+import type { HoldfastConfig } from '../settings/config.ts';
+import { kubeConfigSource } from '../settings/kubeConfigSource.ts';
+
+export interface StartOptions {
+  /** The client of now. @throws Error while there is no connection to Temporal */
+  readonly client: () => Client;
+  readonly logger: Logger;
+  readonly onRequest: (measure: ApiMeasure) => void;
+}
+
+/** A list and a watch, and a few requests after a change. */
+const CONNECTIONS = 4;
+
+/** @returns `undefined` where no namespace is named @throws KubeConfigError when the cluster cannot be found */
+export async function startRunnerSetController({ compute, taskQueue }: HoldfastConfig, { client, logger, onRequest }: StartOptions): Promise<{ stop(): Promise<void> } | undefined> {
+  if (compute.kind !== 'kubernetes' || compute.runnerSetNamespace === undefined) return undefined;
+  const namespace = compute.runnerSetNamespace;
+  // Loaded where they are needed: the Kubernetes client takes most of a second.
+  const [{ ApiServer }, { loadKubeConfig }, { ResourceApi }, { RunnerSetController }, { SetWorkflows }] = await Promise.all([
+    import('../../activities/compute/kubernetes/apiServer.ts'),
+    import('../../activities/compute/kubernetes/kubeConfig.ts'),
+    import('./resourceApi.ts'),
+    import('./runnerSetController.ts'),
+    import('./setWorkflows.ts'),
+  ]);
+  const server = new ApiServer(loadKubeConfig(kubeConfigSource(compute)), { connections: CONNECTIONS, onRequest });
+  const controller = new RunnerSetController({ api: new ResourceApi(server, namespace), sets: new SetWorkflows({ client, taskQueue }), namespace, taskQueue, logger });
+  return {
+    async stop() {
+      await controller.stop();
+      await server.close();
+    },
+  };
+}

@@ -1,0 +1,30 @@
+/** How the workflow of a set is started, whoever does it. */
+import type { WorkflowStartOptions } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput } from '../core/contract/index.ts';
+import { fairnessKey } from '../core/domain/fairnessKey.ts';
+import { setCover } from '../core/domain/setCover.ts';
+import { printable } from '../core/domain/shownText.ts';
+import { workflowSummary } from '../core/domain/workflowSummary.ts';
+import type { SetSpec } from '../core/input/runnerSet.ts';
+
+/** @param spec - what `input` is parsed to */
+export function setStartOptions(input: RunnerSetInput, spec: SetSpec, taskQueue: string): WorkflowStartOptions & { memo: Record<string, unknown> } {
+  return {
+    workflowId: setWorkflowId(spec.name),
+    taskQueue,
+    args: [input],
+    workflowIdConflictPolicy: 'FAIL',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    staticSummary: workflowSummary(`set of ${summaryOf(spec)}`),
+    // From the start, so that the webhook finds it before a worker does.
+    memo: { [SET_COVER_MEMO]: setCover(spec) },
+    typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: spec.name }, ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }])],
+    priority: { fairnessKey: fairnessKey(spec.scope?.name ?? spec.name) },
+  };
+}
+
+/** `ephemeral runners for acme (linux, x64)` */
+export function summaryOf({ ephemeral, scope, labels, template }: SetSpec): string {
+  if (scope === undefined) return printable((template.command ?? []).join(' '));
+  return printable(`${ephemeral ? 'ephemeral' : 'static'} runners for ${scope.name} (${labels.join(', ')})`);
+}

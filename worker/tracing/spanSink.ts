@@ -1,0 +1,44 @@
+import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import { millisToHrTime } from '@opentelemetry/core';
+import type { Resource } from '@opentelemetry/resources';
+import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { RUN_ID_ATTR_KEY, WORKFLOW_ID_ATTR_KEY } from '@temporalio/interceptors-opentelemetry/lib/instrumentation.js';
+import type { InjectedSinks } from '@temporalio/worker';
+import type { WorkflowInfo } from '@temporalio/workflow';
+import type { EndedSpan, TraceSinks } from '../../core/calls/index.ts';
+
+/** Where spans go. */
+export interface SpanTarget {
+  /** Takes those that are over. */
+  readonly spanProcessor: SpanProcessor;
+  /** What they are of. */
+  readonly resource: Resource;
+}
+
+/** Takes the spans of workflows; a replay brings none. */
+export function spanSink({ spanProcessor, resource }: SpanTarget): InjectedSinks<TraceSinks> {
+  return { holdfastSpans: { ended: { fn: (info, span) => spanProcessor.onEnd(readable(span, info, resource)), callDuringReplay: false } } };
+}
+
+/** Not the SDK's own, which gives each span everything that is known of its workflow, the memo included. */
+function readable({ name, traceId, spanId, parentSpanId, startMs, endMs, failure }: EndedSpan, { workflowId, runId }: WorkflowInfo, resource: Resource): ReadableSpan {
+  return {
+    name,
+    kind: SpanKind.INTERNAL,
+    spanContext: () => ({ traceId, spanId, traceFlags: TraceFlags.SAMPLED }),
+    parentSpanId,
+    startTime: millisToHrTime(startMs),
+    endTime: millisToHrTime(endMs),
+    duration: millisToHrTime(endMs - startMs),
+    status: failure === undefined ? { code: SpanStatusCode.OK } : { code: SpanStatusCode.ERROR, message: failure },
+    attributes: { [WORKFLOW_ID_ATTR_KEY]: workflowId, [RUN_ID_ATTR_KEY]: runId },
+    links: [],
+    events: [],
+    ended: true,
+    resource,
+    instrumentationLibrary: { name: 'holdfast-workflow' },
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
+}

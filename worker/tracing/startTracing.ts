@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { diag, DiagLogLevel, context, defaultTextMapGetter, propagation, ROOT_CONTEXT, trace, type Context } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { Resource, detectResourcesSync, envDetectorSync } from '@opentelemetry/resources';
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import type { ClientInterceptors } from '@temporalio/client';
+import type { DeliveryTraces } from '../demand/webhook.ts';
+import { SparseLog } from '../sparseLog.ts';
+import { deliverySpans } from './deliverySpans.ts';
+import { TracingClientInterceptor } from './interceptors.ts';
+import type { SpanTarget } from './spanSink.ts';
+import { TraceIds } from './traceIds.ts';
+
+/** Tracing of this process. */
+export interface Tracing extends SpanTarget {
+  readonly client: ClientInterceptors;
+  readonly deliveries: DeliveryTraces;
+  /** Does something in the trace that `TRACEPARENT` of the environment names, if it does. */
+  within<T>(traceparent: string | undefined, act: () => T): T;
+  /** Exports what is there; a collector that does not answer is waited for a few seconds. */
+  close(): Promise<void>;
+}
+
+/** So long an exit waits for a collector. */
+const FLUSH_MS = 3_000;
+
+/**
+ * Exports spans by OTLP over HTTP, as the environment says (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/): exporter, sampler, batches, resource and the
+ * service's name are read from it by OpenTelemetry's SDK. Once in a process.
+ * @param service - its name where the environment gives none
+ * @param onTrouble - told now and then when spans cannot be exported
+ */
+export function startTracing(service: string, onTrouble: (message: string) => void): Tracing {
+  complainBy(onTrouble);
+  const resource = Resource.default()
+    .merge(new Resource({ 'service.name': service }))
+    .merge(detectResourcesSync({ detectors: [envDetectorSync] }));
+  const ids = new TraceIds();
+  const spanProcessor = new BatchSpanProcessor(new OTLPTraceExporter());
+  const provider = new BasicTracerProvider({ resource, idGenerator: ids, spanProcessors: [spanProcessor] });
+  // Of baggage nothing is passed on: it would be in histories.
+  provider.register({ contextManager: new AsyncLocalStorageContextManager().enable(), propagator: new W3CTraceContextPropagator() });
+  return {
+    spanProcessor,
+    resource,
+    client: { workflow: [new TracingClientInterceptor()] },
+    deliveries: deliverySpans(trace.getTracer('holdfast-webhook'), ids),
+    within: (traceparent, act) => context.with(contextOf(traceparent), act),
+    close: async () => await Promise.race([provider.shutdown().catch((error: unknown) => onTrouble(String(error))), delay(FLUSH_MS, undefined, { ref: false })]),
+  };
+}
+
+function contextOf(traceparent: string | undefined): Context {
+  return traceparent === undefined ? context.active() : propagation.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
+}
+
+function complainBy(onTrouble: (message: string) => void): void {
+  const log = new SparseLog();
+  const say = (message: string): void => log.line('trouble', (leftOut) => onTrouble(`spans are not exported: ${message}${leftOut === 0 ? '' : ` (and ${leftOut} more)`}`));
+  const nothing = (): void => undefined;
+  diag.setLogger({ error: say, warn: say, info: nothing, debug: nothing, verbose: nothing }, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+}

@@ -1,0 +1,35 @@
+import type { InjectedSinks, ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
+import type { TraceSinks } from '../../core/calls/index.ts';
+import { workflowInterceptorsPath } from '../workflowBundle.ts';
+import type { SpanTarget } from './spanSink.ts';
+
+/** A life that another worker traces may come here. */
+const NOWHERE: InjectedSinks<TraceSinks> = { holdfastSpans: { ended: { fn: () => undefined } } };
+
+/** A Worker's options with what exports the spans of its lives, activities and client. @param target - absent: none are, and nothing of OpenTelemetry's is loaded */
+export async function withTracing(options: WorkerOptions, target: SpanTarget | undefined): Promise<WorkerOptions> {
+  if (target === undefined) return options;
+  const [{ spanSink }, { TracingClientInterceptor, traceActivities }] = await Promise.all([import('./spanSink.ts'), import('./interceptors.ts')]);
+  const { interceptors, sinks } = options;
+  const { workflow = [], ...others } = interceptors?.client ?? {};
+  return {
+    ...options,
+    sinks: { ...sinks, ...spanSink(target) },
+    interceptors: {
+      ...interceptors,
+      client: { ...others, workflow: Array.isArray(workflow) ? [...workflow, new TracingClientInterceptor()] : workflow },
+      activity: [...(interceptors?.activity ?? []), traceActivities],
+    },
+  };
+}
+
+/**
+ * The same options with what has lives traced by their history, where the workflows are bundled by this process: a bundle that was made ahead has it, or has not. Not
+ * beside the SDK's own interceptors, which trace all workflows.
+ */
+export function withLivesTraced<O extends WorkerOptions | ReplayWorkerOptions>(options: O): O {
+  const { workflowBundle, interceptors, sinks } = options;
+  const modules = interceptors?.workflowModules ?? [];
+  if (workflowBundle !== undefined || modules.some((path) => path.includes('interceptors-opentelemetry'))) return { ...options, sinks: { ...NOWHERE, ...sinks } };
+  return { ...options, sinks: { ...NOWHERE, ...sinks }, interceptors: { ...interceptors, workflowModules: [...modules, workflowInterceptorsPath()] } };
+}

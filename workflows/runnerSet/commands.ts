@@ -1,0 +1,98 @@
+/** What operators tell a set: one command after the other, each carried out once and answered. */
+import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
+import { setReplySignal, type RunnerSetInput, type SetCommand, type SetReply, type SetRequest } from '../../core/contract/index.ts';
+import { settle, workerCalls } from '../calls.ts';
+import { carryOut, declare, declaredBy, readRequest, refuse, whyNot, type Refusal } from './commandRules.ts';
+import type { SetState } from './state.ts';
+import { setAnswer } from './status.ts';
+
+/** Commands that were carried out, and are known if they are sent again. */
+const REMEMBERED = 200;
+
+export class SetCommands {
+  readonly #waiting: SetRequest[] = [];
+  /** Ids, the oldest first. */
+  readonly #done: Set<string>;
+  #answering = 0;
+
+  constructor(done: readonly string[] = []) {
+    this.#done = new Set(done);
+  }
+
+  /** For the next run; nothing may wait. */
+  carry(): string[] {
+    return [...this.#done];
+  }
+
+  /** @param request - anybody can send a signal: one that no command has sent is left out, because its answer could not be sent */
+  receive(request: unknown): void {
+    const read = readRequest(request);
+    if (read === undefined) log.warn('A request was left out: it needs id, a workflow id, and command; start the workflow setCommand, which sends it');
+    else this.#waiting.push(read);
+  }
+
+  /** A command is to be carried out. */
+  get hasNext(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** All are carried out, and their answers are with those who asked. An answer that is under way when the run is closed is lost. */
+  get areAnswered(): boolean {
+    return !this.hasNext && this.#answering === 0;
+  }
+
+  /**
+   * Carries out the one that waits longest, and those behind it that need nobody's word.
+   * @param tick - moves the set's time on to what a worker says @returns the set's time
+   */
+  async obey(state: SetState, tick: (at: number) => number): Promise<number> {
+    const declared = this.#declaredNext(state);
+    if (declared === undefined) {
+      const now = tick((await workerCalls('what time is it?').clock()).at);
+      while (this.hasNext && this.#declaredNext(state) === undefined) this.#finish(state, now, carryOut);
+      return now;
+    }
+    const called = await settle(workerCalls('check the declaration').admitSet({ input: declared }));
+    if (called.kind === 'done') {
+      const { value } = called;
+      const now = tick(value.at);
+      this.#finish(state, now, () => declare(state, value, now));
+      return now;
+    }
+    const now = tick(0);
+    const refused = called.kind === 'failed' ? { type: called.type, message: called.message } : refuse('the check of the declaration was called off');
+    this.#finish(state, now, () => refused);
+    return now;
+  }
+
+  /** What the set would be after the next command; `undefined`: the next one declares nothing, was carried out before, or is refused. */
+  #declaredNext(state: SetState): RunnerSetInput | undefined {
+    const [next] = this.#waiting;
+    return next === undefined || this.#done.has(next.id) || whyNot(state, next.command) !== undefined ? undefined : declaredBy(state, next.command);
+  }
+
+  /** The next command, and its answer. */
+  #finish(state: SetState, now: number, run: (state: SetState, command: SetCommand) => Refusal | undefined): void {
+    const request = this.#waiting.shift();
+    if (request === undefined) return;
+    const { id, command } = request;
+    const refused = this.#done.has(id) ? undefined : (whyNot(state, command) ?? run(state, command));
+    state.settle(now);
+    if (refused === undefined) this.#remember(id);
+    this.#reply(id, refused === undefined ? { answer: setAnswer(state, now) } : { refused });
+  }
+
+  #remember(id: string): void {
+    this.#done.add(id);
+    const [oldest] = this.#done;
+    if (this.#done.size > REMEMBERED && oldest !== undefined) this.#done.delete(oldest);
+  }
+
+  #reply(id: string, reply: SetReply): void {
+    this.#answering++;
+    void getExternalWorkflowHandle(id)
+      .signal(setReplySignal, reply)
+      .catch((error: unknown) => log.info('A command was carried out, and nobody waits for the answer', { id, why: String(error) }))
+      .finally(() => this.#answering--);
+  }
+}

@@ -1,0 +1,53 @@
+/** What is asked of all live jobs together: which of them wait here, and for whom. Each walks over all of them. Pure. */
+import type { JobRecord } from './jobRecord.ts';
+import type { JobCount } from './limits.ts';
+
+type Live = ReadonlyMap<string, JobRecord>;
+
+/** Does it ask this set for a runner? */
+export const waitsHere = ({ state, passedTo }: JobRecord): boolean => state === 'queued' && passedTo === undefined;
+
+/** A job of its own that another set has now. What others have passed here is of their limits; and nobody tells the end of one that has gone back. */
+const isAway = ({ state, passedTo, passedHere }: JobRecord): boolean => passedTo !== undefined && passedHere === undefined && state !== 'left';
+
+/**
+ * Those that wait here, the last to come first: at the most so many.
+ * @param asking - only so many of each repository, the first to come. @default all
+ */
+export function lastQueued(live: Live, count: number, asking?: ReadonlyMap<string, number>): { key: string; repository: string; since: number }[] {
+  const waiting = [...live].flatMap(([key, job]) => (waitsHere(job) ? [{ key, repository: job.repository, since: job.since }] : []));
+  const oldestFirst = waiting.toSorted((a, b) => a.since - b.since || (a.key < b.key ? 1 : -1));
+  const left = new Map(asking);
+  const may = asking === undefined ? oldestFirst : oldestFirst.filter(({ repository }) => {
+    const more = left.get(repository) ?? 0;
+    left.set(repository, more - 1);
+    return more > 0;
+  });
+  return may.toReversed().slice(0, count);
+}
+
+/** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
+export function overdue(live: Live, before: number, count: number): { key: string; repository: string }[] {
+  const waiting = [...live].flatMap(([key, job]) => (waitsHere(job) && job.seenAt < before ? [{ key, repository: job.repository, seenAt: job.seenAt }] : []));
+  return waiting.toSorted((a, b) => a.seenAt - b.seenAt).slice(0, count).map(({ key, repository }) => ({ key, repository }));
+}
+
+/** @param assigned - those of the live ones that ask for a place here because they run */
+export function countByRepository(live: Live, assigned: Iterable<JobRecord>): Map<string, JobCount> {
+  const counts = new Map<string, { queued: number; assigned: number; elsewhere: number }>();
+  const of = ({ repository }: JobRecord): { queued: number; assigned: number; elsewhere: number } => {
+    const count = counts.get(repository) ?? { queued: 0, assigned: 0, elsewhere: 0 };
+    counts.set(repository, count);
+    return count;
+  };
+  for (const job of live.values()) {
+    if (waitsHere(job)) of(job).queued++;
+    else if (isAway(job)) of(job).elsewhere++;
+  }
+  for (const job of assigned) {
+    of(job).assigned++;
+    // The CI server has given it a runner of this set all the same.
+    if (isAway(job)) of(job).elsewhere--;
+  }
+  return counts;
+}

@@ -1,0 +1,78 @@
+import { ActivityFailure, ApplicationFailure, condition, getExternalWorkflowHandle, isCancellation, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
+import { FAILURE_TYPES } from '../../core/calls/index.ts';
+import { setReplySignal, setRequestSignal, setWorkflowId, type SetAnswer, type SetCommandInput, type SetReply, type SetRequest } from '../../core/contract/index.ts';
+import { formatDuration } from '../../core/domain/duration.ts';
+import { isObject } from '../../core/isObject.ts';
+import { markdownText } from '../../core/domain/shownText.ts';
+import { temporalCalls, workerCalls } from '../calls.ts';
+
+/** A set that is silent for this long may be gone. */
+const LOOK_MS = 10_000;
+/** So many looks in all: a set whose worker runs answers in milliseconds. */
+const LOOKS = 6;
+
+/**
+ * Tells a set one thing and ends with its answer. Both ways are signals, which Temporal keeps: nobody has to run at the moment of the command.
+ * @param input - checked in the first step
+ * @returns what the set says of itself once it has carried the command out
+ * @throws ApplicationFailure (non-retryable) `InvalidInput`; `SetNotFound`: none of that name runs; `SetRefuses`: it is being drained, or has no
+ *   such runner; `SetDoesNotAnswer`: the command is with the set, and takes effect when that goes on
+ */
+export async function setCommand(input: SetCommandInput): Promise<SetAnswer> {
+  const { workflowId: id } = workflowInfo();
+  let reply: SetReply | undefined;
+  setHandler(setReplySignal, (told: unknown) => void (reply ??= readReply(told)), { description: "The set's answer" });
+  const { set, ...command } = await admit(input);
+  setCurrentDetails(`Tells the set **${markdownText(set)}**: ${command.command}`);
+  await send(set, { id, command });
+  for (let look = 0; look < LOOKS; look++) {
+    await condition(() => reply !== undefined, LOOK_MS, { summary: 'until the set answers, or is looked for' });
+    if (reply !== undefined) return answerOf(reply);
+    const isGone = await isOver(set);
+    // What it said before it ended counts.
+    if (reply !== undefined) return answerOf(reply);
+    if (isGone) throw fail(FAILURE_TYPES.setNotFound, `the set ${set} ended before it answered`);
+  }
+  throw fail(FAILURE_TYPES.setSilent, `the set ${set} has the command and did not answer within ${formatDuration(LOOKS * LOOK_MS)}: it takes effect when the set goes on; see what keeps it with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`);
+}
+
+/** No local activity: many at once in a worker that has no room for them in its cache would wait for its tasks to time out. */
+async function admit(input: unknown): Promise<SetCommandInput> {
+  try {
+    return await workerCalls('check the command').admitSetCommand({ input });
+  } catch (error) {
+    // What is wrong, without the activity around it.
+    if (error instanceof ActivityFailure && error.cause instanceof ApplicationFailure) throw fail(error.cause.type ?? FAILURE_TYPES.invalidInput, error.cause.message);
+    throw error;
+  }
+}
+
+/** Temporal takes it for a workflow that runs, whoever has time for that one now. */
+async function send(set: string, request: SetRequest): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(setWorkflowId(set)).signal(setRequestSignal, request);
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    if (await isOver(set)) throw fail(FAILURE_TYPES.setNotFound, `no set ${set} runs: see "holdfast set list"`);
+    throw fail(FAILURE_TYPES.setSilent, `the set ${set} takes no command now, and nothing was done: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+async function isOver(set: string): Promise<boolean> {
+  const { gone } = await temporalCalls('does the set run?').findGone({ workflowIds: [setWorkflowId(set)] });
+  return gone.length > 0;
+}
+
+/** Whoever may send a signal can send anything. */
+function readReply(told: unknown): SetReply | undefined {
+  return isObject(told) && (isObject(told['answer']) || isObject(told['refused'])) ? (told as unknown as SetReply) : undefined;
+}
+
+function answerOf(reply: SetReply): SetAnswer {
+  if ('answer' in reply) return reply.answer;
+  throw fail(reply.refused.type, reply.refused.message);
+}
+
+function fail(type: string, message: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(message, type);
+}

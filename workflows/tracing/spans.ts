@@ -1,0 +1,58 @@
+import { defaultPayloadConverter, type Headers } from '@temporalio/common';
+import { AsyncLocalStorage, ContinueAsNew, getRandomStream, isCancellation, proxySinks } from '@temporalio/workflow';
+import { TRACE_HEADER, type TraceSinks } from '../../core/calls/index.ts';
+import { defined } from '../../core/defined.ts';
+import { readTraceparent, traceparentOf, type TraceContext } from '../../core/domain/traceContext.ts';
+
+/**
+ * The spans of one workflow. Whether there are any follows from its history alone, that is from the headers in it: a worker that exports none
+ * runs the same code as one that does, so a life may go from one to the other. What is not traced goes straight on.
+ *
+ * Not the SDK's own: those are made by every workflow of a worker that has them, whatever its history says, and bring OpenTelemetry's whole SDK
+ * into each workflow's memory.
+ */
+export class Spans {
+  /** Made with the first span: a workflow that is not traced has none. */
+  #around: InstanceType<typeof AsyncLocalStorage<TraceContext>> | undefined;
+
+  /** The span that this is done in. */
+  active(): TraceContext | undefined {
+    return this.#around?.getStore();
+  }
+
+  /** Does it in a span, which ends with it. @param parent - of the span */
+  async run<T>(name: string, parent: TraceContext, act: (headers: Headers) => Promise<T>): Promise<T> {
+    this.#around ??= new AsyncLocalStorage<TraceContext>();
+    const context: TraceContext = { traceId: parent.traceId, spanId: spanId(), sampled: true };
+    const startMs = Date.now();
+    let failure: string | undefined;
+    try {
+      return await this.#around.run(context, async () => await act(headersOf(context)));
+    } catch (error) {
+      if (!(error instanceof ContinueAsNew) && !isCancellation(error)) failure = error instanceof Error ? error.message : String(error);
+      throw error;
+    } finally {
+      const { traceId, spanId: id } = context;
+      proxySinks<TraceSinks>().holdfastSpans.ended({ name, traceId, spanId: id, parentSpanId: parent.spanId, startMs, endMs: Date.now(), ...defined({ failure }) });
+    }
+  }
+}
+
+/** The span in whose name something was sent here. @returns `undefined` also where its trace is not recorded: what comes of it then bears no header either */
+export function senderOf(headers: Headers): TraceContext | undefined {
+  const header = headers[TRACE_HEADER];
+  if (header === undefined) return undefined;
+  const { traceparent } = (defaultPayloadConverter.fromPayload<{ traceparent?: unknown } | null>(header)) ?? {};
+  const context = readTraceparent(traceparent);
+  return context?.sampled === true ? context : undefined;
+}
+
+function headersOf(context: TraceContext): Headers {
+  return { [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: traceparentOf(context) }) };
+}
+
+/** From a stream of its own: a workflow that is traced makes the same random choices as one that is not. */
+function spanId(): string {
+  const bytes = getRandomStream('holdfast/spans').fill(new Uint8Array(8));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
