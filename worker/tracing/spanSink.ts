@@ -15,9 +15,24 @@ export interface SpanTarget {
   readonly resource: Resource;
 }
 
-/** Takes the spans of workflows; a replay brings none. */
+/** How many spans are known for over. */
+const REMEMBERED = 10_000;
+
+/**
+ * Takes the spans of workflows, each once; a replay brings none. A task that Temporal refuses (its end, while a signal came) is done again, and
+ * brings the same spans a second time, most often to the same worker.
+ */
 export function spanSink({ spanProcessor, resource }: SpanTarget): InjectedSinks<TraceSinks> {
-  return { holdfastSpans: { ended: { fn: (info, span) => spanProcessor.onEnd(readable(span, info, resource)), callDuringReplay: false } } };
+  const taken = new Set<string>();
+  const take = (info: WorkflowInfo, span: EndedSpan): void => {
+    if (taken.has(span.spanId)) return;
+    taken.add(span.spanId);
+    spanProcessor.onEnd(readable(span, info, resource));
+    if (taken.size <= REMEMBERED) return;
+    const [oldest] = taken;
+    if (oldest !== undefined) taken.delete(oldest);
+  };
+  return { holdfastSpans: { ended: { fn: take, callDuringReplay: false } } };
 }
 
 /** Not the SDK's own, which gives each span everything that is known of its workflow, the memo included. */
