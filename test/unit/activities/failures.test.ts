@@ -33,7 +33,7 @@ describe('every error, as Temporal gets it', () => {
     ['unknown credential', new UnknownCredentialError('what unknown says'), { type: 'UnknownCredential', delayMs: 300_000 }],
     ['quota exceeded', compute('quota_exceeded'), { type: 'QuotaExceeded', delayMs: 30_000 }],
     ['pod refused', compute('invalid'), { type: 'PodInvalid', final: true }],
-    ['no permission', compute('forbidden'), { type: 'ComputeForbidden', delayMs: 60_000 }],
+    ['no permission', compute('forbidden'), { type: 'ComputeForbidden', delayMs: 1_000 }],
     ['API server unavailable', compute('unavailable'), { type: 'ComputeUnavailable', delayMs: 1_000 }],
     ['API server unavailable, with a time', compute('unavailable', { retryAfterMs: 7_000 }), { type: 'ComputeUnavailable', delayMs: 7_000 }],
     ['quota exceeded, with a time', compute('quota_exceeded', { retryAfterMs: 1_000 }), { type: 'QuotaExceeded', delayMs: 1_000 }],
@@ -76,7 +76,7 @@ describe('every error, as Temporal gets it', () => {
     expect(new Set(delays).size).toBeGreaterThan(10);
   });
 
-  test.each([ci('unavailable'), compute('unavailable')])('the delay of what is unavailable doubles up to a minute: %p', (error) => {
+  test.each([ci('unavailable'), compute('unavailable'), compute('forbidden')])('the delay of what is often over a moment later doubles up to a minute: %p', (error) => {
     const delays = [1, 2, 3, 6, 7, 2_000].map((times) => (toFailure(error, pace, false, times) as ApplicationFailure).nextRetryDelay);
     expect(delays).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000]);
   });
