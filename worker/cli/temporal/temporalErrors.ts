@@ -5,6 +5,7 @@ import { PayloadKeyError } from '../../codec/encryptionCodec.ts';
 import { CliError } from '../terminal/exit.ts';
 
 // https://grpc.github.io/grpc/core/md_doc_statuscodes.html
+const CANCELLED = 1;
 const INVALID_ARGUMENT = 3;
 const DEADLINE_EXCEEDED = 4;
 const NOT_FOUND = 5;
@@ -12,6 +13,9 @@ const PERMISSION_DENIED = 7;
 const FAILED_PRECONDITION = 9;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
+
+/** No verdict of Temporal's. A call whose deadline the server was the first to notice is reset by it, and counts as cancelled here. */
+const NO_ANSWER: readonly (number | undefined)[] = [UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED];
 
 /** What an error is about, to name it. */
 export interface ErrorSubject {
@@ -33,7 +37,7 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
   if (unreadable !== undefined) return new CliError('usage', `${about.workflowId === undefined ? '' : `${about.workflowId}: `}${unreadable.message}`, { cause: error });
   if (error instanceof WorkflowFailedError) return new CliError('failed', `${about.workflowId ?? 'the runner'}: ${error.cause?.message ?? error.message}`, { cause: error });
   const { code, details } = grpcStatus(error);
-  if (code === UNAVAILABLE || code === DEADLINE_EXCEEDED) return unreachable(about, details, error);
+  if (NO_ANSWER.includes(code)) return unreachable(about, details, error);
   if (code === PERMISSION_DENIED || code === UNAUTHENTICATED) {
     return new CliError('usage', `Temporal at ${about.server} refuses the credential for namespace ${about.namespace}: set TEMPORAL_API_KEY or the TEMPORAL_TLS_* settings, or choose another --profile`, { cause: error });
   }
@@ -44,8 +48,7 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
 
 /** Temporal does not answer now, which is no verdict: asking again may help. */
 export function isConnectionLoss(error: unknown): boolean {
-  const { code } = grpcStatus(error);
-  return code === UNAVAILABLE || code === DEADLINE_EXCEEDED;
+  return NO_ANSWER.includes(grpcStatus(error).code);
 }
 
 /**
