@@ -1,4 +1,4 @@
-import { defaultPayloadConverter, type Headers } from '@temporalio/common';
+import { defaultPayloadConverter, type Headers, type Payload } from '@temporalio/common';
 import { AsyncLocalStorage, ContinueAsNew, getRandomStream, isCancellation, proxySinks } from '@temporalio/workflow';
 import { TRACE_HEADER, type TraceSinks } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
@@ -42,9 +42,17 @@ export class Spans {
 export function senderOf(headers: Headers): TraceContext | undefined {
   const header = headers[TRACE_HEADER];
   if (header === undefined) return undefined;
-  const { traceparent } = (defaultPayloadConverter.fromPayload<{ traceparent?: unknown } | null>(header)) ?? {};
-  const context = readTraceparent(traceparent);
+  const context = readTraceparent(traceparentIn(header));
   return context?.sampled === true ? context : undefined;
+}
+
+/** Whoever may send a signal may send any header with it: one that says nothing must not stop the workflow. */
+function traceparentIn(header: Payload): unknown {
+  try {
+    return defaultPayloadConverter.fromPayload<{ traceparent?: unknown } | null>(header)?.traceparent;
+  } catch {
+    return undefined; // of no encoding that is known, or no JSON
+  }
 }
 
 function headersOf(context: TraceContext): Headers {
