@@ -19,6 +19,8 @@ import { terminateAll } from '../support/terminateAll.ts';
 import { until } from '../support/until.ts';
 import { killWorkerProcesses, processSettings, startWorkerProcess, type WorkerProcess } from '../support/workerProcess.ts';
 
+/** The SDK's core says so now and then when it evicts a workflow from its cache, and goes on: with no cache that is after each task. */
+const OF_A_WORKER_WITHOUT_CACHE = /^There should not be any outgoing commands or messages when preparing a completion response if the activation was only an eviction/;
 const RUNNER_PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 
 async function labWithCollector(): ReturnType<typeof ensureLab> {
@@ -100,7 +102,7 @@ await describeIf('traces', labWithCollector, { temporal: true }, (lab) => {
     // A set has no end: what it does by itself is in no trace.
     expect(collector.spans().filter((span) => /:(runnerSet|clock|startRunners|listRunners|admitSet)$/.test(span.name))).toEqual([]);
     expect(readable(await set.fetchHistory())).toContain(`trace\\":\\"00-${trace}-`);
-    expect(worker.log.filter(({ level }) => level === 'error')).toEqual([]);
+    expect(worker.log.filter(({ level, msg }) => level === 'error' && !OF_A_WORKER_WITHOUT_CACHE.test(msg))).toEqual([]);
   }, 120_000);
 
   test('without an endpoint: no header, no field, nothing', async () => {
