@@ -137,7 +137,7 @@ describe('of jobs beyond what a set can serve', () => {
     a.resume();
     a.jobEvents([event('queued', 2)], NOW);
     a.settle(NOW);
-    expect([a.jobs.passedOn, a.facts.desired]).toEqual([1, 1]);
+    expect([a.jobs.passedOn, a.facts.desired]).toEqual([0, 1]);
   });
 
   test('a set that ends leaves all to another, whatever its limits', () => {
@@ -150,7 +150,7 @@ describe('of jobs beyond what a set can serve', () => {
 
 describe('news of a job that was passed on', () => {
   /** Set a is full with one job and has passed another to b. */
-  function two(): { fleet: Fleet; a: SetState; b: SetState; passed: number } {
+  function two(): { fleet: Fleet; a: SetState; b: SetState; kept: number; passed: number } {
     const fleet = new Fleet([begin('a', { max: 1 }), begin('b', { max: 100 })]);
     const [a, b] = [...fleet.states.values()] as [SetState, SetState];
     const routing = new SetRouting(fleet.listed);
@@ -159,7 +159,7 @@ describe('news of a job that was passed on', () => {
     fleet.settle(1);
     const passed = ids.find((jobId) => a.jobs.get(event('queued', jobId))?.passedTo !== undefined) ?? -1;
     expect([a.jobs.queued, a.jobs.passedOn, b.jobs.queued]).toEqual([1, 1, 1]);
-    return { fleet, a, b, passed };
+    return { fleet, a, b, kept: ids.find((jobId) => jobId !== passed) ?? -1, passed };
   }
 
   test.each<[what: string, news: Partial<JobEvent> & Pick<JobEvent, 'action'>, handedOn: boolean]>([
@@ -208,6 +208,17 @@ describe('news of a job that was passed on', () => {
       expect(fleet.queued()).toEqual(names.map((name) => (name === 'a' ? 1 : 0)));
       expect([a.jobs.passedOn, a.facts.passAgainAt]).toEqual([0, fleet.now + 15_000]);
     }
+  });
+
+  test('that has come back: whoever passed it back is told no more of it, and shows it no more', () => {
+    const { fleet, a, b, kept, passed } = two();
+    b.pause('');
+    a.jobEvents([event('completed', kept)], fleet.now);
+    fleet.settle(3);
+    expect([a.jobs.queued, b.jobs.queued, b.jobs.passedOn]).toEqual([1, 0, 0]);
+    fleet.tell(event('in_progress', passed, { runnerName: 'a-abcdefghij-0a1b2c3d4e' }));
+    fleet.settle(3);
+    expect([a.jobs.queued, a.jobs.passedOn, b.jobs.passedOn]).toEqual([0, 0, 0]);
   });
 
   test('the next run knows who has it, and what is still to be handed on', () => {
@@ -269,6 +280,7 @@ test('whatever comes in whatever order: every job that waits waits in one set, a
       fleet.settle(12);
       const waiting = [...truth.values()].filter((action) => action === 'queued').length;
       expect(sum(fleet.queued())).toBe(waiting);
+      expect(sum([...fleet.states.values()].map(({ jobs }) => jobs.passedOn))).toBeLessThanOrEqual(waiting);
     }),
     { numRuns: 150 },
   );
