@@ -1,4 +1,5 @@
 import type { Benchmark } from '../benchmark.ts';
+import { away } from './away.ts';
 import { churn } from './churn.ts';
 import { events } from './events.ts';
 import { finish } from './finish.ts';
@@ -7,10 +8,11 @@ import { job } from './job.ts';
 import { lifecycle } from './lifecycle.ts';
 import { recovery } from './recovery.ts';
 import { scaleup } from './scaleup.ts';
+import { shards } from './shards.ts';
 import { steady } from './steady.ts';
 import { supervisor } from './supervisor.ts';
 import { waiting } from './waiting.ts';
 import { webhook } from './webhook.ts';
 
 /** All benchmarks, in the order in which they are listed. */
-export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, steady, fleet, events, recovery, job, supervisor, webhook];
+export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, steady, fleet, shards, events, recovery, away, job, supervisor, webhook];

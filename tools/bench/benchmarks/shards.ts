@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
+import type { SimulatedJob } from '../../simulator/types.ts';
+import type { Measured, WorldBenchmark } from '../benchmark.ts';
+import { mapConcurrently } from '../concurrency.ts';
+import { ORGANIZATION, REPOSITORY, countClosed } from '../runners.ts';
+import { runsOf, startSet, statusOf } from '../sets.ts';
+import { percentile, round } from '../statistics.ts';
+import { WEBHOOK_SECRET, type World } from '../world.ts';
+import { setWorkflowId } from '../../../core/contract/index.ts';
+
+const SETS = 20;
+const JOB_MS = 1_000;
+const QUEUED_AT_ONCE = 16;
+const GIVE_UP_MS = 3_600_000;
+
+export const shards: WorldBenchmark = {
+  name: 'shards',
+  summary: `${SETS} equal sets of at most N/${SETS} runners each share N jobs of 1 s, all queued at once, by webhooks`,
+  defaultRunners: 10_000,
+  figures: {
+    jobs: { unit: 'jobs', what: 'each run once, by a runner of one of the sets' },
+    seconds: { unit: 's', what: 'from the first that was queued until all runners are gone and all sets at rest' },
+    perSecond: { unit: '/s', what: 'jobs, over that time' },
+    runnersPerJob: { unit: 'runners', what: 'started: a job may be given to a runner of another set than the one that has started one for it', budget: { kind: 'max', limit: 1.1 } },
+    missed: { unit: 'jobs', what: 'not run to their end', budget: { kind: 'max', limit: 0 } },
+    twice: { unit: 'jobs', what: 'given to a runner more than once', budget: { kind: 'max', limit: 0 } },
+    leastShare: { unit: 'jobs', what: 'run by the set with the fewest' },
+    mostShare: { unit: 'jobs', what: '… with the most' },
+    onlineP95Ms: { unit: 'ms', what: 'job queued → the runner that took it online, p95' },
+  },
+
+  async run(world, runners): Promise<Measured> {
+    const { simulator, progress, client, agent } = world;
+    const worker = await world.startWorker().ready();
+    await simulator.setWebhook({ url: (await worker.webhook()).href, secret: WEBHOOK_SECRET });
+    const label = `${world.taskQueue}-shared`;
+    const max = Math.ceil(runners / SETS);
+    const input = { minIdle: 0, max, template: { organization: ORGANIZATION, labels: ['self-hosted', label] } };
+    const sets = await Promise.all(Array.from({ length: SETS }, async (_none, index) => await startSet(world, `s${index}`, input)));
+    await delay(LISTED_MS); // the webhook has listed them all
+    progress(`${runners} jobs`);
+    const cpu = await world.cpuAccount();
+    const startedAt = performance.now();
+    const numbers = Array.from({ length: runners }, (_none, index) => index);
+    const ids = new Set((await mapConcurrently(numbers, QUEUED_AT_ONCE, async () => await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', label], sleepMs: JOB_MS }))).map(({ id }) => id));
+    progress('all queued');
+    const passedOn = await untilAtRest(world, sets, runners);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const cores = await cpu.close();
+    const jobs = (await simulator.jobs()).filter(({ id }) => ids.has(id));
+    const setOf = (job: SimulatedJob): string | undefined => sets.find((set) => workflowIdOfRunner(set, job.runner_name ?? '') !== undefined);
+    const shares = [...Map.groupBy(jobs.filter((job) => setOf(job) !== undefined), setOf).values()].map(({ length }) => length);
+    const waited = jobs.flatMap((job) => {
+      const { online } = agent.of(workflowIdOfRunner(setOf(job) ?? '', job.runner_name ?? '') ?? '');
+      return online === undefined ? [] : [online - Date.parse(job.created_at)];
+    });
+    const runs = await Promise.all(sets.map(async (set) => await runsOf(client, setWorkflowId(set))));
+    return {
+      figures: {
+        jobs: runners,
+        seconds: round(seconds, 1),
+        perSecond: round(runners / seconds, 1),
+        runnersPerJob: round((await countClosed(world)) / runners, 3),
+        missed: runners - jobs.filter((job) => job.conclusion === 'success' && setOf(job) !== undefined).length,
+        twice: jobs.filter(({ assignments }) => assignments > 1).length,
+        leastShare: Math.min(...shares),
+        mostShare: Math.max(...shares),
+        onlineP95Ms: percentile(waited, 0.95),
+      },
+      details: { sets: SETS, max, mostPassedOn: passedOn, cores, runsOfSets: runs.reduce((sum, { length }) => sum + length, 0), longestHistory: Math.max(...runs.flat().map(({ historyLength }) => historyLength)) },
+    };
+  },
+};
+
+/** As long as the webhook may go by its list of sets. */
+const LISTED_MS = 6_000;
+
+/** @returns the most jobs that were with another set than the one they were routed to */
+async function untilAtRest(world: World, sets: readonly string[], jobs: number): Promise<number> {
+  const deadline = Date.now() + GIVE_UP_MS;
+  let most = 0;
+  for (;;) {
+    const all = await Promise.all(sets.map(async (set) => await statusOf(world.client, set)));
+    most = Math.max(most, all.reduce((sum, { passedOn = 0 }) => sum + passedOn, 0));
+    const busy = all.reduce((sum, { runners, jobs: { queued, assigned } }) => sum + runners.length + queued + assigned, 0);
+    if (busy === 0 && (await countClosed(world)) >= jobs) return most;
+    if (Date.now() > deadline) throw new Error(`the sets have not come to rest: ${JSON.stringify(all.map(({ desired, runners, jobs: counted }) => ({ desired, runners: runners.length, ...counted })))}`);
+    await delay(1_000);
+  }
+}
