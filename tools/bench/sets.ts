@@ -1,5 +1,6 @@
 /** Runner sets of the benchmarks. */
-import type { Client } from '@temporalio/client';
+import { setTimeout as delay } from 'node:timers/promises';
+import { QueryNotRegisteredError, type Client } from '@temporalio/client';
 import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { ORGANIZATION } from './runners.ts';
 import type { World } from './world.ts';
@@ -9,8 +10,20 @@ export async function startSet({ client, taskQueue }: World, suffix: string, mor
   const name = `${taskQueue}-${suffix}`;
   const input: RunnerSetInput = { name, template: { organization: ORGANIZATION, labels: ['self-hosted', name] }, ...more };
   await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
-  await statusOf(client, name); // it is listed with what it covers
+  await untilAdmitted(client, name); // it is listed with what it covers
   return name;
+}
+
+/** A set answers only when its input has been checked. */
+async function untilAdmitted(client: Client, name: string): Promise<void> {
+  for (;;) {
+    try {
+      return void (await statusOf(client, name));
+    } catch (error) {
+      if (!(error instanceof QueryNotRegisteredError)) throw error;
+      await delay(50);
+    }
+  }
 }
 
 export async function statusOf(client: Client, name: string): Promise<RunnerSetStatus> {
