@@ -1,9 +1,14 @@
-/** `npm run lab -- up|down|status` */
+/** `npm run lab -- up|down|status|fetch` */
 import { Command, Option } from 'commander';
 import { down, status, TEMPORAL_SERVERS, up, type LabOptions, type LabState, type LabStatus, type TemporalServer } from './lab.ts';
+import { ComponentUnavailableError } from './options.ts';
+import { resolveBinary } from './resolve.ts';
 import { DEFAULT_STATE_DIR } from './store.ts';
+import { BINARIES, type BinaryName } from './versions.ts';
 
 const PARTS = ['temporal', 'kubernetes'] as const;
+/** Only `npm run compose-check` uses them. */
+const BY_HAND: readonly string[] = ['docker-compose', 'temporal-ui'];
 
 interface CommonFlags {
   stateDir: string;
@@ -100,6 +105,27 @@ program
     const lab = await status({ stateDir: flags.stateDir });
     console.log(flags.json ? JSON.stringify(lab) : describeStatus(lab));
     if (Object.values(lab.components).some(({ state }) => state !== 'healthy')) process.exitCode = 3;
+  });
+
+program
+  .command('fetch')
+  .description('have the components at hand: what is missing is downloaded, or built, one after the other')
+  .argument('[component...]', `some of: ${Object.keys(BINARIES).join(', ')} (default: all that tests use)`)
+  .action(async (names: string[]) => {
+    const unknown = names.filter((name) => !(name in BINARIES));
+    if (unknown.length > 0) throw new Error(`there is no component ${unknown.join(', ')}: "lab fetch --help" lists them`);
+    const wanted = (names.length > 0 ? names : Object.keys(BINARIES).filter((name) => !BY_HAND.includes(name))) as BinaryName[];
+    const missing: string[] = [];
+    const tell = progress();
+    for (const name of wanted) {
+      try {
+        console.log(`${name.padEnd(24)} ${await resolveBinary(name, { progress: tell })}`);
+      } catch (error) {
+        if (!(error instanceof ComponentUnavailableError)) throw error;
+        missing.push(error.message);
+      }
+    }
+    if (missing.length > 0) throw new Error(missing.join('\n'));
   });
 
 function describe(state: LabState): string {
