@@ -24,10 +24,14 @@ export async function awaitPod(ports: ActivityPorts, tell: TellSet, { tells, ...
 
 /** @returns `undefined`: it is to be waited for */
 async function lookForIt(ports: ActivityPorts, input: AwaitPodInput): Promise<SeenPod | undefined> {
-  // While the API server is away a look tells nothing; what comes true tells the watch, as soon as it is back.
-  if (ports.compute.reachable?.() === false) return undefined;
-  const pod = await observePod(ports, input);
-  return isMet(input.until, pod, Date.now()) ? pod : undefined;
+  const pod = ports.compute.reachable?.() === false ? lastSeen(ports, input) : await observePod(ports, input);
+  return pod !== undefined && isMet(input.until, pod, Date.now()) ? pod : undefined;
+}
+
+/** While the API server is away a look tells nothing; what comes true tells the watch, as soon as it is back. What it has told it does not tell again. */
+function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): SeenPod | undefined {
+  const seen = compute.lastSeen?.(pod);
+  return seen === 'gone' ? gonePod(pod) : seen && asItsLifeSees(seen);
 }
 
 export async function observePod({ compute }: ActivityPorts, { pod }: PodInput): Promise<SeenPod> {

@@ -182,6 +182,8 @@ export interface Compute {
    * the pod's own creation.
    */
   observe(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
+  /** How the watch saw this very pod last, also while nothing can be asked. @returns `undefined`: it did not */
+  lastSeen?(pod: PodRef): PodView | 'gone' | undefined;
   /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`; left alone (`unlessStarted`): how it looks. */
   deletePod(pod: PodRef, options?: DeletionOptions): Promise<PodDeletion | PodView>;
   /** Deletes what {@link storeRegistrationSecret} made. Absent: fine. */

@@ -36,6 +36,8 @@ export interface ApiCall {
   readonly body?: object;
   /** Of objects, and of the items of a list, only the metadata is answered: their kind is then PartialObjectMetadata. @default false */
   readonly metadataOnly?: boolean;
+  /** A node answers, behind the API server: that it does not says nothing of the server. @default false */
+  readonly ofNode?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -99,7 +101,7 @@ export class ApiServer {
    *   the server is away ComputeError `unavailable` with `retryAfterMs`
    */
   async call<T>(call: ApiCall): Promise<T> {
-    const text = await this.#pastBreaker(call.signal, async () => await this.#text(call));
+    const text = await this.#pastBreaker(call, async () => await this.#text(call));
     const answer = parse(text);
     // All objects of the API server say what they are. A login page, taken for a pod, would be another one than was asked for.
     if (typeof answer?.kind !== 'string') throw new ApiError(200, text, {});
@@ -129,7 +131,7 @@ export class ApiServer {
    * @param quietMs the stream fails with undici's BodyTimeoutError when nothing came for so long
    */
   async open(call: ApiCall & { readonly signal: AbortSignal }, quietMs: number): Promise<AsyncIterable<Buffer>> {
-    return await this.#pastBreaker(call.signal, async () => await this.#open(call, quietMs));
+    return await this.#pastBreaker(call, async () => await this.#open(call, quietMs));
   }
 
   async #open(call: ApiCall & { readonly signal: AbortSignal }, quietMs: number): Promise<AsyncIterable<Buffer>> {
@@ -146,14 +148,14 @@ export class ApiServer {
     }
   }
 
-  async #pastBreaker<T>(signal: AbortSignal | undefined, send: () => Promise<T>): Promise<T> {
+  async #pastBreaker<T>({ signal, ofNode = false }: ApiCall, send: () => Promise<T>): Promise<T> {
     const trial = await this.#breaker.enter(signal);
     try {
       const answer = await send();
       trial.answered();
       return answer;
     } catch (error) {
-      const outage = signal?.aborted === true ? undefined : outageOf(error);
+      const outage = signal?.aborted === true || (ofNode && error instanceof ApiError) ? undefined : outageOf(error);
       if (outage !== undefined) trial.failed(outage);
       else if (error instanceof ApiError) trial.answered();
       else trial.abandoned();

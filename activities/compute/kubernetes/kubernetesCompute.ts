@@ -105,6 +105,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     },
 
     observe: async (pod) => await pods.observe(pod),
+    lastSeen: (pod) => pods.lastSeen(pod),
 
     async deletePod(pod, how = {}) {
       const { name, uid, namespace } = pod;

@@ -54,6 +54,13 @@ export class LivePods {
     return await this.#read({ name, uid, namespace });
   }
 
+  /** What the watch told last, whether it tells more now or not. */
+  lastSeen({ name, uid }: PodRef): PodView | 'gone' | undefined {
+    if (this.#gone.has(uid)) return 'gone';
+    const known = this.#cache?.get(name);
+    return known?.uid === uid ? known : undefined;
+  }
+
   /** By the API server's own word, with the version that it speaks of. @throws ComputeError */
   async read({ name, uid, namespace }: PodRef): Promise<{ readonly view: PodView; readonly resourceVersion: string | undefined } | undefined> {
     const pod = await this.#objects.get<V1Pod>('pods', namespace, name);

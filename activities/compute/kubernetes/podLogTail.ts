@@ -22,7 +22,7 @@ export async function podLogTail(api: ApiServer, objects: ApiObjects, pod: PodRe
 async function containerLogTail(api: ApiServer, objects: ApiObjects, { name, namespace }: PodRef, container: string, maxBytes: number): Promise<string | undefined> {
   try {
     const query = { container, tailLines: TAIL_LINES, limitBytes: MOST_BYTES };
-    const log = await api.open({ verb: 'get', resource: 'pods/log', path: `${objects.pathOf('pods', namespace, name)}/log`, query, signal: AbortSignal.timeout(TIMEOUT_MS) }, TIMEOUT_MS);
+    const log = await api.open({ verb: 'get', resource: 'pods/log', path: `${objects.pathOf('pods', namespace, name)}/log`, query, ofNode: true, signal: AbortSignal.timeout(TIMEOUT_MS) }, TIMEOUT_MS);
     return (await lastBytes(log, maxBytes)) || undefined;
   } catch (error) {
     const failure = apiFailure(error);

@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
+import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { recordWatch } from '../support/recordedWatch.ts';
+
+await describeWithLab('a node that does not answer', { kubernetes: true }, (lab) => {
+  let harness: KubernetesHarness;
+  beforeEach(async () => {
+    harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
+  });
+  afterEach(async () => await harness.close());
+
+  test('its pods’ logs cannot be read: nobody takes the API server for away because of that', async () => {
+    const { compute, core, namespace } = harness;
+    // Nothing listens there.
+    const status = { addresses: [{ type: 'InternalIP', address: '127.0.0.1' }], daemonEndpoints: { kubeletEndpoint: { Port: 1 } } };
+    await core.patchNodeStatus({ name: namespace, body: { status } }, setHeaderOptions('Content-Type', PatchStrategy.StrategicMergePatch));
+    const pod = await compute.createPod(harness.request(harness.newIdentity()), undefined);
+    await harness.makeRunning(pod);
+    for (let time = 0; time < 4; time += 1) await expect(compute.tailLog(pod, 1_000)).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/^Cannot read the log of pod .*(refused|dial)/) });
+    expect(compute.reachable?.()).toBe(true);
+    expect((await compute.observe(pod))?.uid).toBe(pod.uid);
+  });
+
+  test('what was seen of a pod last is known whether anything can be asked or not', async () => {
+    const { compute } = harness;
+    const watch = await recordWatch(compute);
+    const pod = await compute.createPod(harness.request(harness.newIdentity()), undefined);
+    await watch.until('created', (event) => event.pod.uid === pod.uid);
+    await harness.makeRunning(pod);
+    await harness.end(pod, 0);
+    await watch.until('ended', (event) => event.pod.ended);
+    expect(compute.lastSeen?.(pod)).toMatchObject({ uid: pod.uid, ended: true });
+    expect(compute.lastSeen?.({ ...pod, uid: 'another' })).toBeUndefined();
+    await compute.deletePod(pod);
+    await watch.until('gone', (event) => event.pod.gone);
+    expect(compute.lastSeen?.(pod)).toBe('gone');
+    await watch.stop();
+    expect(compute.lastSeen?.(pod)).toBe('gone');
+  });
+});
