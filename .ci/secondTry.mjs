@@ -8,7 +8,8 @@ const MOST_FILES = 4;
 
 const [what, first, second] = process.argv.slice(2);
 const results = JSON.parse(readFileSync(first, 'utf8'));
-if (what === 'files') print(failedFiles(results));
+const failed = failedFiles(results);
+if (what === 'files') print(failed.length > MOST_FILES ? [] : failed);
 else merge(results, JSON.parse(readFileSync(second, 'utf8')));
 
 function merge(before, after) {
@@ -25,12 +26,11 @@ function merge(before, after) {
     numRuntimeErrorTestSuites: testResults.filter(isBroken).length,
   }));
   const left = new Set(failedFiles({ testResults }));
-  print(failedFiles(before).filter((name) => !left.has(name)).map((name) => `FLAKE ${name} passed only when it was run again, by itself`));
+  print(failed.filter((name) => !left.has(name)).map((name) => `FLAKE ${name} passed only when it was run again, by itself`));
 }
 
 function failedFiles({ testResults }) {
-  const failed = testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative('', name));
-  return what === 'files' && failed.length > MOST_FILES ? [] : failed;
+  return testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative('', name));
 }
 
 /** A file that does not even load has no test. */

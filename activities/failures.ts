@@ -18,8 +18,6 @@ const LONGEST_UNAVAILABLE_RETRY_MS = 60_000;
 const QUOTA_RETRY_MS = 30_000;
 /** Of what a rule of the cluster's has to allow. */
 const DENIED_RETRY_MS = 60_000;
-/** They come a moment later. An API server that has just started knows no Role yet, and forbids everything (https://github.com/kubernetes/kubernetes/issues/121635). */
-const OFTEN_PASSING: readonly ComputeErrorKind[] = ['unavailable', 'forbidden'];
 
 /** Answers that are part of the plan. */
 const EXPECTED: readonly CiServerErrorKind[] = ['busy', 'rate_limited'];
@@ -27,9 +25,11 @@ const EXPECTED: readonly CiServerErrorKind[] = ['busy', 'rate_limited'];
 /** Refusals that the same request gets again; a name that is taken stays so. */
 const FINAL: readonly CiServerErrorKind[] = ['rejected', 'name_taken'];
 
+/** Without a `retryMs` it is often over a moment later, and the delay doubles: see {@link unavailableRetryMs}. */
 const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs?: number }>> = {
   quota_exceeded: { type: FAILURE_TYPES.quota_exceeded, retryMs: QUOTA_RETRY_MS },
   invalid: { type: FAILURE_TYPES.denied, retryMs: DENIED_RETRY_MS },
+  // An API server that has just started knows no Role yet, and forbids everything (https://github.com/kubernetes/kubernetes/issues/121635).
   forbidden: { type: FAILURE_TYPES.forbidden },
   unavailable: { type: FAILURE_TYPES.computeUnavailable },
 };
@@ -46,8 +46,7 @@ export function toFailure(error: unknown, pace: RetryPace, refusalIsFinal: boole
   if (error instanceof ComputeError) {
     if (error.kind === 'invalid' && refusalIsFinal) return failure(error.message, FAILURE_TYPES.invalid, { final: true });
     const { type, retryMs } = COMPUTE_FAILURE[error.kind];
-    const backoffMs = OFTEN_PASSING.includes(error.kind) ? unavailableRetryMs(times) : retryMs;
-    return failure(error.message, type, { nextRetryDelayMs: error.retryAfterMs ?? backoffMs });
+    return failure(error.message, type, { nextRetryDelayMs: error.retryAfterMs ?? retryMs ?? unavailableRetryMs(times) });
   }
   if (error instanceof UnknownCredentialError) {
     // Retried: the credential may be added to the config and the worker restarted while the runner waits.

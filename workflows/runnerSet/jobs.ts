@@ -10,7 +10,7 @@ import { AssignedJobs } from './assignedJobs.ts';
 import { JobTraces } from './jobTraces.ts';
 import { applyJobEvent, confirmAbsent, confirmQueued, without, type JobRecord } from './jobRecord.ts';
 import type { JobCount } from './limits.ts';
-import { countByRepository, isAway, lastQueued, overdue, waitsHere } from './waitingJobs.ts';
+import { countByRepository, lastQueued, overdue, waitsElsewhere, waitsHere } from './waitingJobs.ts';
 
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
 export interface CarriedJobs {
@@ -273,7 +273,7 @@ export class SetJobs {
     this.#drop(key);
     this.#live.set(key, job);
     if (waitsHere(job)) this.#queued++;
-    else if (job.state === 'queued' && isAway(job)) this.#passedOn++;
+    else if (waitsElsewhere(job)) this.#passedOn++;
     if (waitsHere(job) && job.confirmedAt !== undefined) this.#confirmed.set(key, job.confirmedAt);
     if (job.state === 'assigned') this.#assigned.set(key, job);
   }
@@ -281,7 +281,7 @@ export class SetJobs {
   #drop(key: string): void {
     const job = this.#live.get(key);
     if (job !== undefined && waitsHere(job)) this.#queued--;
-    else if (job !== undefined && job.state === 'queued' && isAway(job)) this.#passedOn--;
+    else if (job !== undefined && waitsElsewhere(job)) this.#passedOn--;
     this.#live.delete(key);
     this.#confirmed.delete(key);
     this.#assigned.delete(key);

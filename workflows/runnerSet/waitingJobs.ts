@@ -8,7 +8,10 @@ type Live = ReadonlyMap<string, JobRecord>;
 export const waitsHere = ({ state, passedTo }: JobRecord): boolean => state === 'queued' && passedTo === undefined;
 
 /** A job of its own that another set has now. What others have passed here is of their limits; and nobody tells the end of one that has gone back. */
-export const isAway = ({ state, passedTo, passedHere }: JobRecord): boolean => passedTo !== undefined && passedHere === undefined && state !== 'left';
+const isAway = ({ state, passedTo, passedHere }: JobRecord): boolean => passedTo !== undefined && passedHere === undefined && state !== 'left';
+
+/** Does it wait in another set, to which this one has passed it? */
+export const waitsElsewhere = (job: JobRecord): boolean => job.state === 'queued' && isAway(job);
 
 /**
  * Those that wait here, the last to come first: at the most so many.

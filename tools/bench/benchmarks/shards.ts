@@ -14,6 +14,10 @@ const SETS = 20;
 const JOB_MS = 1_000;
 const QUEUED_AT_ONCE = 16;
 const GIVE_UP_MS = 3_600_000;
+/** google.rpc.Code */
+const DEADLINE_EXCEEDED = 4;
+/** As long as the webhook may go by its list of sets. */
+const LISTED_MS = 6_000;
 
 export const shards: WorldBenchmark = {
   name: 'shards',
@@ -73,11 +77,6 @@ export const shards: WorldBenchmark = {
     };
   },
 };
-
-/** google.rpc.Code */
-const DEADLINE_EXCEEDED = 4;
-/** As long as the webhook may go by its list of sets. */
-const LISTED_MS = 6_000;
 
 /** @returns the most jobs that were with another set than the one they were routed to */
 async function untilAtRest(world: World, sets: readonly string[], jobs: number): Promise<number> {
