@@ -114,6 +114,17 @@ test('one job by its id: while it waits, when it is over, and where it cannot be
   expect(simulator.requests()).toHaveLength(before);
 });
 
+test('lists of hundreds of runs use up what lists may cost, and leave single jobs theirs', async () => {
+  const ids = Array.from({ length: 705 }, (_, index) => queue('acme/web', index + 1));
+  expect((await look()).complete).toBe(false);
+  const before = simulator.requests().length;
+  expect(await look()).toEqual({ jobs: [], complete: false });
+  expect(simulator.requests()).toHaveLength(before);
+  const asked = await Promise.all(ids.slice(0, 30).map(async (id) => await server.job?.(ORGANIZATION, { id, repository: 'acme/web' })));
+  expect(asked.filter((job) => job !== undefined)).toHaveLength(25);
+  expect(simulator.requests()).toHaveLength(before + 25);
+});
+
 test('what another has found is as good, if it is not too old', async () => {
   const id = queue('acme/web', 1);
   await look();

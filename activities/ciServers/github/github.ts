@@ -25,8 +25,10 @@ const PAGE = 100;
 const MAX_PAGES = 200;
 /** Lists kept with their ETags: of an organization with hundreds of repositories, those of all runs under way. */
 const MAX_KEPT_LISTS = 5_000;
-/** Requests, in each process; a fifth of what GitHub allows the poorest credential. */
-const LOOKS_PER_HOUR = 1_000;
+/** In each process; with those for single jobs a fifth of what GitHub allows the poorest credential. */
+const LOOKS_AT_LISTS = { requests: 700, everyMs: 3_600_000 };
+/** Apart from the lists, which thousands of runs can use up; in short spans, lest jobs that merely wait for long leave nothing for those whose end was lost. */
+const LOOKS_AT_JOBS = { requests: 25, everyMs: 300_000 };
 
 /** What a search has found, and when it began (ms, by the clock that nobody sets). */
 type JobSearch = CiJobs & { readonly beganAt: number };
@@ -44,13 +46,13 @@ export class GitHub implements CiServer {
   readonly #jobSearches = new Map<string, SingleFlight<JobSearch>>();
   /** The last of each scope. */
   readonly #jobsFound = new Map<string, JobSearch>();
-  readonly #lookBudget: LookBudget;
+  readonly #lookBudgets: { readonly lists: LookBudget; readonly jobs: LookBudget };
   readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
 
   constructor(options: GitHubApiOptions) {
     this.#options = options;
     this.#api = new GitHubApi(options);
-    this.#lookBudget = new LookBudget(LOOKS_PER_HOUR, options.clock);
+    this.#lookBudgets = { lists: new LookBudget(LOOKS_AT_LISTS, options.clock), jobs: new LookBudget(LOOKS_AT_JOBS, options.clock) };
     this.#reports = new CommitReports(this.#api, options.credential.type === 'app');
     this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
@@ -106,9 +108,9 @@ export class GitHub implements CiServer {
   async job(scope: Scope, { id, repository }: { readonly id: number; readonly repository: string }, signal?: AbortSignal): Promise<CiJob | 'absent' | undefined> {
     const [owner = '', repo = ''] = repository.split('/');
     const isWithin = scope.kind === 'enterprise' || [repository, owner].some((name) => name.toLowerCase() === scope.name.toLowerCase());
-    if (!isWithin || !this.#lookBudget.left) return undefined;
+    if (!isWithin || !this.#lookBudgets.jobs.left) return undefined;
     const request: GitHubRequest = { call: 'jobs', route: 'GET /repos/{owner}/{repo}/actions/jobs/{job_id}', parameters: { owner, repo, job_id: id }, about: `job ${id} of ${repository}` };
-    this.#lookBudget.spend();
+    this.#lookBudgets.jobs.spend();
     const answer = await this.#api.request(request, signal);
     // It may be gone with its run, or the credential does not see the repository.
     if (answer.status === 404) return undefined;
@@ -132,10 +134,10 @@ export class GitHub implements CiServer {
   async #askList<T extends z.ZodType>(schema: T, request: GitHubRequest, mayBeGone: boolean): Promise<z.output<T> | undefined> {
     const key = `${request.route} ${JSON.stringify(request.parameters)}`;
     const kept = this.#keptLists.get(key);
-    if (!this.#lookBudget.left) return undefined;
+    if (!this.#lookBudgets.lists.left) return undefined;
     const answer = await this.#api.request({ ...request, ...defined({ etag: kept?.etag }) });
     if (kept && answer.status === 304) return kept.value as z.output<T>;
-    this.#lookBudget.spend();
+    this.#lookBudgets.lists.spend();
     if (mayBeGone && answer.status === 404) return undefined;
     const value = this.#api.parse(schema, answer, request);
     if (answer.etag !== undefined) this.#keptLists.set(key, { etag: answer.etag, value });

@@ -1,27 +1,26 @@
 import type { Clock } from '../clock.ts';
 
-const HOUR_MS = 3_600_000;
-
 /**
- * What looks at jobs may cost an hour, all sets of a credential in this process together: registrations, without which no job runs, need the rest. GitHub allows
- * 5,000 requests an hour at the least; answers that are as they were (304) cost none.
+ * What looks of one kind may cost in each span of time, all sets of a credential in this process together: registrations, without which no job runs, need the rest.
+ * GitHub allows 5,000 requests an hour at the least; answers that are as they were (304) cost none.
  */
 export class LookBudget {
-  readonly #perHour: number;
+  readonly #allowed: { readonly requests: number; readonly everyMs: number };
   readonly #clock: Clock;
-  #hour = Number.NEGATIVE_INFINITY;
+  /** Of the span that the first request of it has begun; by {@link Clock.elapsed}. */
+  #endsAt = Number.NEGATIVE_INFINITY;
   #spent = 0;
 
-  constructor(perHour: number, clock: Clock) {
-    this.#perHour = perHour;
+  constructor(allowed: { readonly requests: number; readonly everyMs: number }, clock: Clock) {
+    this.#allowed = allowed;
     this.#clock = clock;
   }
 
   /** May another request be sent? */
   get left(): boolean {
-    const hour = Math.floor(this.#clock.elapsed() / HOUR_MS);
-    if (hour !== this.#hour) [this.#hour, this.#spent] = [hour, 0];
-    return this.#spent < this.#perHour;
+    const now = this.#clock.elapsed();
+    if (now >= this.#endsAt) [this.#endsAt, this.#spent] = [now + this.#allowed.everyMs, 0];
+    return this.#spent < this.#allowed.requests;
   }
 
   spend(): void {
