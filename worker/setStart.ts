@@ -3,6 +3,7 @@ import type { WorkflowStartOptions } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput } from '../core/contract/index.ts';
 import { fairnessKey } from '../core/domain/fairnessKey.ts';
 import { setCover } from '../core/domain/setCover.ts';
+import { SETS_PRIORITY_KEY } from '../core/domain/setPriority.ts';
 import { printable } from '../core/domain/shownText.ts';
 import { workflowSummary } from '../core/domain/workflowSummary.ts';
 import type { SetSpec } from '../core/input/runnerSet.ts';
@@ -19,7 +20,7 @@ export function setStartOptions(input: RunnerSetInput, spec: SetSpec, taskQueue:
     // From the start, so that the webhook finds it before a worker does.
     memo: { [SET_COVER_MEMO]: setCover(spec) },
     typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: spec.name }, ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }])],
-    priority: { fairnessKey: fairnessKey(spec.scope?.name ?? spec.name) },
+    priority: { priorityKey: SETS_PRIORITY_KEY, fairnessKey: fairnessKey(spec.scope?.name ?? spec.name) },
   };
 }
 

@@ -6,6 +6,7 @@ import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
 import { SHORT_INTERVALS, type HoldfastWorld } from './holdfastWorld.ts';
 import { tellSet } from './setCommands.ts';
+import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
 import { until } from './until.ts';
 
 /** Waits of a set short enough for a test. */
@@ -38,7 +39,7 @@ export class SetRun {
       template: SetRun.template(template),
       intervals: { ...SHORT_SET_INTERVALS, ...input.intervals },
     };
-    const handle = await stage.world.client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue: stage.world.taskQueue, args: [full] });
+    const handle = await stage.world.client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue: stage.world.taskQueue, args: [full], priority: { priorityKey: SETS_PRIORITY_KEY } });
     return new SetRun(stage, name, handle);
   }
 

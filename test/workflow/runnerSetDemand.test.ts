@@ -187,6 +187,8 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
 
     const { events: history } = await set.handle.fetchHistory();
     expect(Object.keys(history?.[0]?.workflowExecutionStartedEventAttributes?.memo?.fields ?? {})).toEqual([SET_COVER_MEMO]);
+    // The set's own, in whichever run.
+    expect((await set.handle.describe()).priority?.priorityKey).toBe(1);
     const runs = await runsOf(world.client, set.handle.workflowId);
     for (const { historyLength, historyBytes } of runs) {
       expect(historyLength).toBeLessThan(4_096);

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, type Client } from '@temporalio/client';
 import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
 import { ORGANIZATION } from './runners.ts';
 import type { World } from './world.ts';
 
@@ -9,7 +10,7 @@ import type { World } from './world.ts';
 export async function startSet({ client, taskQueue }: World, suffix: string, more: Partial<RunnerSetInput>): Promise<string> {
   const name = `${taskQueue}-${suffix}`;
   const input: RunnerSetInput = { name, template: { organization: ORGANIZATION, labels: ['self-hosted', name] }, ...more };
-  await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
+  await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input], priority: { priorityKey: SETS_PRIORITY_KEY } });
   await untilAdmitted(client, name); // it is listed with what it covers
   return name;
 }
