@@ -36,8 +36,20 @@ export function readHistories(): RecordedHistory[] {
     });
 }
 
-/** The folder that the version under development records into: `v<major>.<minor>`. */
-export function versionFolder(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+/** The folder of the version under development, and of its patch releases: `v<major>.<minor>`. */
+export function versionFolder(packageJson = read('package.json')): string {
+  const { version } = JSON.parse(packageJson) as { version: string };
   return `v${version.split('.').slice(0, 2).join('.')}`;
+}
+
+/** Where histories are recorded. @throws Error a version of that folder is released: what they record anew would be another promise */
+export function folderToRecord({ packageJson, changelog } = { packageJson: read('package.json'), changelog: read('CHANGELOG.md') }): string {
+  const folder = versionFolder(packageJson);
+  const released = changelog.split('\n').find((line) => line.startsWith(`## [${folder.slice(1)}.`));
+  if (released === undefined) return folder;
+  throw new Error(`${released.slice(3)} is released, and what it has begun has to go on: its histories stay as they are. For those of the next version, raise the minor version in package.json`);
+}
+
+function read(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 }

@@ -17,7 +17,7 @@ import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld } from '../support/holdfastWorld.ts';
 import { temporalWithShortHistories } from '../support/shortHistories.ts';
 import { DEFINITION_SCENARIOS, type DefinitionScenario } from './definitionScenarios.ts';
-import { HISTORIES, versionFolder, type RecordedEvent } from './histories.ts';
+import { HISTORIES, folderToRecord, type RecordedEvent } from './histories.ts';
 import { historyToJson } from './historyJson.ts';
 import { JOB_SCENARIOS, type JobScenario } from './jobScenarios.ts';
 import { SCENARIOS, prepare, type Scenario, type Stage } from './scenarios.ts';
@@ -30,6 +30,7 @@ const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 async function main(names: readonly string[]): Promise<void> {
   const unknown = names.filter((name) => !NAMES.includes(name));
   if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${NAMES.join(', ')}`);
+  const folder = join(HISTORIES, folderToRecord());
   const histories = new Map<string, string>();
   const server = await temporalWithShortHistories(SUGGEST_CONTINUE_AS_NEW_AT);
   try {
@@ -43,7 +44,6 @@ async function main(names: readonly string[]): Promise<void> {
     await server.teardown();
   }
   // All or nothing: what is committed stays until everything is recorded anew.
-  const folder = join(HISTORIES, versionFolder());
   if (names.length === 0) await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   for (const [file, history] of histories) await writeFile(join(folder, file), history);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { changelogSection, releaseFaults, type ReleaseFiles } from '../../tools/release/releaseFaults.ts';
+import { folderToRecord } from '../replay/histories.ts';
 import { PROJECT } from '../support/markdown.ts';
 
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
@@ -39,6 +40,12 @@ test.each<[what: string, tag: string, files: Partial<ReleaseFiles>, fault: RegEx
 test('of what is here, version, lock file and chart agree at any time', () => {
   const faults = releaseFaults(`v${version}`, { ...REAL, packageJson: JSON.stringify({ version, repository: 'github:acme/holdfast' }), changelog: `## [${version}] - 2027-01-31\n\n- A thing.\n` });
   expect(faults).toEqual([]);
+});
+
+test('histories are recorded only for a version that is not released', () => {
+  const packageJson = '{"version": "1.2.3"}';
+  expect(folderToRecord({ packageJson, changelog: '## [Unreleased]\n\n## [1.1.9] - 2027-01-31\n' })).toBe('v1.2');
+  expect(() => folderToRecord({ packageJson, changelog: '## [Unreleased]\n\n## [1.2.0] - 2027-01-31\n' })).toThrow(/^\[1\.2\.0\] - 2027-01-31 is released/);
 });
 
 describe('the workflow', () => {
