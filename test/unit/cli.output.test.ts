@@ -139,7 +139,7 @@ test('top: how many of what, and each table where there is something', () => {
   const row = { id: 'runner-a', runId: 'r', status: 'RUNNING', startedAt: '1970-01-01T00:00:00.000Z', phase: 'Busy' };
   const top = { at: '1970-01-01T00:00:05.000Z', sets: [], runners: [row, { ...row, id: 'runner-b' }, { ...row, id: 'runner-c', phase: 'Idle' }], jobs: [], more: true, endedBadly: { since: '', count: 2, ui: 'http://ui' } };
   const lines = topLines(top, 5_000);
-  expect(lines[0]).toBe('1970-01-01T00:00:05.000Z  3 runners (1 Idle, 2 Busy), 0 sets, 0 jobs; there are more: --limit');
+  expect(lines[0]).toBe('1970-01-01T00:00:05.000Z  runners: 3 (1 Idle, 2 Busy), sets: 0, jobs: 0; there are more: --limit');
   expect(lines[1]).toBe('2 ended badly within an hour: http://ui');
   expect(lines).toContain('RUNNERS');
   expect(lines).not.toContain('SETS');
