@@ -1,8 +1,6 @@
-/** The chart's whole life on a real kubelet: installed, upgraded while jobs run, and uninstalled. */
-import { NetworkingV1Api, PolicyV1Api, RbacAuthorizationV1Api, type V1Pod } from '@kubernetes/client-node';
+/** The chart on a real kubelet: installed, and upgraded while jobs run. quickstart.test.ts has its uninstallation. */
+import { NetworkingV1Api, PolicyV1Api, type V1Pod } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { ScheduleNotFoundError } from '@temporalio/client';
-import { sweepScheduleId } from '../../core/contract/index.ts';
 import type { SimulatedJob } from '../../tools/simulator/types.ts';
 import { ChartWorld, RELEASE } from '../support/chartWorld.ts';
 import { HELD_JOB, countingJob, letGo } from '../support/clusterRun.ts';
@@ -88,26 +86,4 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     await until('their runners to be gone', async () => (await world.running()).length === 1, () => JSON.stringify(world.simulator.runners()), 60_000);
     for (const workflowId of before.filter((id) => id !== 'set-linux')) expect(world.recorder.podsOf(workflowId)).toHaveLength(1);
   }, 420_000 + BUSY * 10_000);
-
-  test("uninstall: jobs end, then everything goes, but for the runners' namespace", async () => {
-    const jobs = [queue(countingJob(12)), queue(countingJob(12))];
-    for (const job of jobs) await says(job, 'begun');
-    await world.helm.run('uninstall', RELEASE, '--namespace', world.home.name, '--wait', '--timeout', '240s');
-    for (const job of jobs) expectUnharmed(job);
-    await until('nothing to be listed', async () => (await world.running()).length === 0);
-    expect(world.simulator.runners()).toEqual([]);
-    await expect(world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).describe()).rejects.toThrow(ScheduleNotFoundError);
-
-    const { core, kubeConfig } = world.runners;
-    const rbac = kubeConfig.makeApiClient(RbacAuthorizationV1Api);
-    const labelSelector = 'app.kubernetes.io/managed-by=Helm';
-    const left = async (): Promise<string[]> => {
-      const lists = [world.home.name, world.runners.name].flatMap((namespace) => [core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace }), core.listNamespacedService({ namespace }), rbac.listNamespacedRole({ namespace }), rbac.listNamespacedRoleBinding({ namespace })]);
-      const inSystem = [rbac.listNamespacedRole({ namespace: 'kube-system', labelSelector }), rbac.listNamespacedRoleBinding({ namespace: 'kube-system', labelSelector })];
-      return (await Promise.all([...lists, ...inSystem])).flatMap(({ items }) => items.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`));
-    };
-    // The Secret of the webhook is the user's own.
-    await until('nothing else to be left', async () => JSON.stringify(await left()) === JSON.stringify([`${world.home.name}/holdfast-webhook`]));
-    expect((await core.readNamespace({ name: world.runners.name })).status?.phase).toBe('Active');
-  }, 420_000);
 });

@@ -1,6 +1,6 @@
 /** The blocks of docs/quickstart.md that need nothing but this machine, run as they stand there. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { down } from '../../tools/lab/lab.ts';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { describeIf } from '../support/lab.ts';
+import { quickstartBlock } from '../support/quickstart.ts';
 
 await describeIf('docs/quickstart.md', async () => await resolveBinary('temporal'), { temporal: true }, () => {
   let folder: string;
@@ -21,12 +22,8 @@ await describeIf('docs/quickstart.md', async () => await resolveBinary('temporal
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  async function block(name: string): Promise<string> {
-    const [, script] = new RegExp(`<!-- quickstart: ${name} -->\\n\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(await readFile('docs/quickstart.md', 'utf8')) ?? [];
-    if (script === undefined) throw new Error(`docs/quickstart.md has no block "${name}"`);
-    // What it installs is what runs this test.
-    return script.replace(/^npm ci$/m, '');
-  }
+  // What it installs is what runs this test.
+  const block = (name: string): string => quickstartBlock(name).replace(/^npm ci$/m, '');
 
   /** In a terminal, whose shell has job control; the first command that fails ends it. What it leaves running holds the terminal open. */
   async function run(script: string): Promise<string> {
@@ -39,7 +36,7 @@ await describeIf('docs/quickstart.md', async () => await resolveBinary('temporal
   }
 
   test('a first runner, with nothing but Temporal: it runs, is shown, and nothing of it is left', async () => {
-    const said = await run(`${await block('runner')}\n${await block('runner, end')}\necho left: $(ls "$HOLDFAST_LAB_DIR")`);
+    const said = await run(`${block('runner')}\n${block('runner, end')}\necho left: $(ls "$HOLDFAST_LAB_DIR")`);
     expect(said).toMatch(/runner-hello succeeded: The command exited with code 0\.[\s\S]*Status: +completed[\s\S]*Outcome: +succeeded[\s\S]*left: lock logs\n$/);
   }, 120_000);
 });

@@ -9,7 +9,7 @@ import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { CHART, Helm } from './chart.ts';
 import { SHORT_INTERVALS } from './clusterRun.ts';
 import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
-import { createTestNamespace, type TestNamespace } from './pods.ts';
+import { createTestNamespace, testNamespace, type TestNamespace } from './pods.ts';
 import { Relay } from './relay.ts';
 import { SHORT_SET_INTERVALS } from './setRun.ts';
 import { terminateAll } from './terminateAll.ts';
@@ -17,6 +17,27 @@ import { until } from './until.ts';
 
 export const RELEASE = 'holdfast';
 const WEBHOOK_SECRET = randomUUID();
+
+/** Names that somebody who installs the chart has given, and makes. */
+export interface Installed {
+  readonly home: string;
+  readonly runners: string;
+  readonly taskQueue: string;
+}
+
+/** GitHub's, for the worker. */
+export const CHART_TOKEN = 'ghp_chart';
+/** What Pod Security asks of an image other than GitHub's, in a pod's spec. */
+export const RUNNER_SECURITY = { securityContext: { runAsNonRoot: true, runAsUser: 1001 } } as const;
+
+async function makeNamespaces(kubeconfig: string): Promise<[TestNamespace, TestNamespace]> {
+  const id = randomUUID().slice(0, 6);
+  const made = await Promise.all([createTestNamespace(kubeconfig, `chart-${id}`), createTestNamespace(kubeconfig, `chart-runners-${id}`)]);
+  for (const { core, name } of made) await core.patchNamespace({ name, body: [{ op: 'add', path: '/metadata/labels/pod-security.kubernetes.io~1enforce', value: 'restricted' }] });
+  const [{ core, name: namespace }] = made;
+  await core.createNamespacedSecret({ namespace, body: { metadata: { name: 'holdfast-webhook' }, stringData: { secret: WEBHOOK_SECRET } } });
+  return made;
+}
 
 export class ChartWorld {
   readonly helm: Helm;
@@ -32,7 +53,7 @@ export class ChartWorld {
   readonly #connection: Connection;
   readonly #values: Readonly<Record<string, unknown>>;
 
-  private constructor(parts: Pick<ChartWorld, 'helm' | 'simulator' | 'home' | 'runners' | 'recorder'>, connection: Connection, host: string, relays: { temporal: Relay; kubernetes: Relay }) {
+  private constructor(parts: Pick<ChartWorld, 'helm' | 'simulator' | 'home' | 'runners' | 'recorder' | 'taskQueue'>, connection: Connection, host: string, relays: { temporal: Relay; kubernetes: Relay }) {
     this.helm = parts.helm;
     this.simulator = parts.simulator;
     this.home = parts.home;
@@ -40,7 +61,7 @@ export class ChartWorld {
     this.recorder = parts.recorder;
     this.#connection = connection;
     this.client = new Client({ connection });
-    this.taskQueue = parts.runners.name;
+    this.taskQueue = parts.taskQueue;
     this.#relays = Object.values(relays);
     this.#values = {
       image: { repository: WORKER_REPOSITORY },
@@ -49,7 +70,7 @@ export class ChartWorld {
       installation: parts.runners.name,
       runnersNamespace: parts.runners.name,
       githubConfigUrl: 'https://github.com/acme',
-      githubConfigSecret: { github_token: 'ghp_chart' },
+      githubConfigSecret: { github_token: CHART_TOKEN },
       runnerImage: RUNNER_IMAGE,
       settings: { HOLDFAST_GITHUB_URL: this.simulator.url, HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND), HOLDFAST_SHUTDOWN_GRACE: '2s', HOLDFAST_SHUTDOWN_FORCE: '5s' },
       worker: {
@@ -63,23 +84,27 @@ export class ChartWorld {
     };
   }
 
-  static async open(lab: LabState, tags: readonly string[]): Promise<ChartWorld> {
+  /** @param installed - with these names; default: in namespaces of its own, which it makes, with a Secret for the webhook */
+  static async open(lab: LabState, tags: readonly string[], installed?: Installed): Promise<ChartWorld> {
     const { kubernetes, temporal, hostAddress: host = '' } = lab;
-    const helm = await Helm.find(kubernetes?.kubeconfig);
+    const kubeconfig = kubernetes?.kubeconfig ?? '';
+    const helm = await Helm.find(kubeconfig);
     await addImages(lab.stateDir, tags.map(workerImage), (line) => process.stderr.write(`[lab] ${line}\n`));
-    const id = randomUUID().slice(0, 6);
-    const [home, runners] = await Promise.all([createTestNamespace(kubernetes?.kubeconfig ?? '', `chart-${id}`), createTestNamespace(kubernetes?.kubeconfig ?? '', `chart-runners-${id}`)]);
-    for (const { core, name } of [home, runners]) await core.patchNamespace({ name, body: [{ op: 'add', path: '/metadata/labels/pod-security.kubernetes.io~1enforce', value: 'restricted' }] });
-    await home.core.createNamespacedSecret({ namespace: home.name, body: { metadata: { name: 'holdfast-webhook' }, stringData: { secret: WEBHOOK_SECRET } } });
-    const simulator = await startSimulator({ host, tokens: [{ name: 'default', token: 'ghp_chart' }] });
+    const [home, runners] = installed ? [installed.home, installed.runners].map((name) => testNamespace(kubeconfig, name)) as [TestNamespace, TestNamespace] : await makeNamespaces(kubeconfig);
+    const simulator = await startSimulator({ host, tokens: [{ name: 'default', token: CHART_TOKEN }] });
     const recorder = await recordNamespace(runners.kubeConfig, runners.core, runners.name);
     const relays = { temporal: await Relay.open(host, new URL(`tcp://${temporal?.address ?? ''}`)), kubernetes: await Relay.open(host, new URL(kubernetes?.server ?? '')) };
-    return new ChartWorld({ helm, simulator, home, runners, recorder }, await Connection.connect({ address: temporal?.address ?? '' }), host, relays);
+    return new ChartWorld({ helm, simulator, home, runners, recorder, taskQueue: installed?.taskQueue ?? runners.name }, await Connection.connect({ address: temporal?.address ?? '' }), host, relays);
+  }
+
+  /** What has to be said of this machine, and what is as in every test. */
+  values(tag: string, more: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+    return { ...this.#values, ...more, image: { repository: WORKER_REPOSITORY, tag } };
   }
 
   /** `helm install` or `helm upgrade`, with --wait: until pods are ready and hooks done. */
   async bring(command: 'install' | 'upgrade', tag: string, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
-    const values = { ...this.#values, ...more, image: { repository: WORKER_REPOSITORY, tag } };
+    const values = this.values(tag, more);
     try {
       return (await this.helm.run(command, RELEASE, CHART, '--namespace', this.home.name, '--wait', '--timeout', '240s', ...this.helm.values(values))).stdout;
     } catch (error) {
@@ -89,7 +114,7 @@ export class ChartWorld {
 
   /** A set of the values, with short waits, and for an image other than GitHub's the user that Pod Security asks for. */
   set(name: string, more: object): object {
-    return { name, ...more, template: { spec: { securityContext: { runAsNonRoot: true, runAsUser: 1001 } } }, set: { scaleDownDelay: '1s', intervals: SHORT_SET_INTERVALS, template: { intervals: SHORT_INTERVALS } } };
+    return { name, ...more, template: { spec: RUNNER_SECURITY }, set: { scaleDownDelay: '1s', intervals: SHORT_SET_INTERVALS, template: { intervals: SHORT_INTERVALS } } };
   }
 
   /** The release's pods of a part: `worker`, `webhook`, … */
@@ -99,7 +124,7 @@ export class ChartWorld {
   }
 
   /** Leads GitHub's webhook where the Service leads. @returns the names of the pods that it does */
-  async leadWebhook(): Promise<string[]> {
+  async leadWebhook(secret: string = WEBHOOK_SECRET): Promise<string[]> {
     const discovery = this.home.kubeConfig.makeApiClient(DiscoveryV1Api);
     let names: string[] = [];
     await until('the Service to lead to pods', async () => {
@@ -107,7 +132,7 @@ export class ChartWorld {
       const ready = items.flatMap(({ endpoints = [], ports }) => endpoints.filter(({ conditions }) => conditions?.ready === true).map((endpoint) => ({ endpoint, port: ports?.[0]?.port })));
       names = ready.map(({ endpoint }) => endpoint.targetRef?.name ?? '').toSorted();
       const [first] = ready;
-      if (first !== undefined) this.simulator.setWebhook({ url: `http://${first.endpoint.addresses[0]}:${first.port}/webhooks/github`, secret: WEBHOOK_SECRET });
+      if (first !== undefined) this.simulator.setWebhook({ url: `http://${first.endpoint.addresses[0]}:${first.port}/webhooks/github`, secret });
       return ready.length === 2;
     });
     return names;

@@ -13,6 +13,7 @@ export interface TestNamespace {
   /** Waits until the pod's object is gone. */
   waitUntilGone(name: string, withinMs?: number): Promise<void>;
   log(name: string): Promise<string>;
+  /** Nothing, if it is gone. */
   remove(): Promise<void>;
 }
 
@@ -20,10 +21,8 @@ let counter = 0;
 
 /** Makes a namespace in which pods can be created at once (its default service account exists). */
 export async function createTestNamespace(kubeconfig: string, prefix: string): Promise<TestNamespace> {
-  const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromFile(kubeconfig);
-  const core = kubeConfig.makeApiClient(CoreV1Api);
-  const name = `${prefix}-${process.pid}-${counter++}`;
+  const namespace = testNamespace(kubeconfig, `${prefix}-${process.pid}-${counter++}`);
+  const { core, name } = namespace;
   await core.createNamespace({ body: { metadata: { name } } });
   await waitFor(
     () => core.readNamespacedServiceAccount({ namespace: name, name: 'default' }),
@@ -31,6 +30,14 @@ export async function createTestNamespace(kubeconfig: string, prefix: string): P
     HANGS_MS,
     `the default service account of ${name}`,
   );
+  return namespace;
+}
+
+/** One that others make. */
+export function testNamespace(kubeconfig: string, name: string): TestNamespace {
+  const kubeConfig = new KubeConfig();
+  kubeConfig.loadFromFile(kubeconfig);
+  const core = kubeConfig.makeApiClient(CoreV1Api);
   const read = (pod: string): Promise<V1Pod> => core.readNamespacedPod({ namespace: name, name: pod });
   return {
     name,
@@ -50,7 +57,9 @@ export async function createTestNamespace(kubeconfig: string, prefix: string): P
     },
     log: (pod) => core.readNamespacedPodLog({ namespace: name, name: pod }),
     remove: async () => {
-      await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } });
+      await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } }).catch((error: { code?: number }) => {
+        if (error.code !== 404) throw error;
+      });
     },
   };
 }
