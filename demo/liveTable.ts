@@ -1,5 +1,6 @@
 /** What the audience sees while the demo plays: one line per runner, kept up to date on a terminal; one line per change elsewhere. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { shorten } from '../core/domain/shownText.ts';
 import { table } from '../worker/cli/terminal/table.ts';
 import type { Act } from './scenarios.ts';
 
@@ -34,5 +35,5 @@ export async function drawWhile(acts: readonly Act[], signal: AbortSignal, out: 
 
 function row({ id, status, result }: Act): string[] {
   if (result !== undefined) return [id, `${result.outcome}${result.cause === undefined ? '' : `/${result.cause}`}`, '', String(result.unregisterAttempts), result.runnerName ?? ''];
-  return [id, status?.phase ?? 'Requested', (status?.waitsFor ?? '').slice(0, 60), String(status?.unregisterAttempts ?? 0), status?.runnerName ?? ''];
+  return [id, status?.phase ?? 'Requested', shorten(status?.waitsFor ?? '', 60), String(status?.unregisterAttempts ?? 0), status?.runnerName ?? ''];
 }
