@@ -108,6 +108,7 @@ Examples:
 try {
   await program.parseAsync();
 } catch (error) {
-  console.error(`bench: ${(error as Error).message}`);
+  const { message, cause } = error as Error;
+  console.error(`bench: ${message}${cause instanceof Error ? `: ${cause.message}` : ''}`);
   process.exitCode = 1;
 }

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RUNNER_WORKFLOW, type RunnerInput, type RunnerIntervals, type RunnerPhase } from '../../core/contract/index.ts';
 import { mapConcurrently } from './concurrency.ts';
 import type { World } from './world.ts';
+import { untilAnswered } from './untilAnswered.ts';
 
 /** Start calls under way at once. */
 const START_CONCURRENCY = 16;
@@ -39,15 +40,18 @@ export async function startRunner(world: World, number: number, { intervals, pre
 }
 
 /** How many of this run's runners are in that phase and running (visibility: asking each of thousands would be refused). */
-export async function countInPhase({ client, taskQueue }: World, phase: RunnerPhase): Promise<number> {
-  const { count } = await client.workflow.count(`WorkflowType = '${RUNNER_WORKFLOW}' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running' AND RunnerPhase = '${phase}'`);
-  return count;
+export async function countInPhase(world: World, phase: RunnerPhase): Promise<number> {
+  return await countRunners(world, `ExecutionStatus = 'Running' AND RunnerPhase = '${phase}'`);
 }
 
 /** How many of this run's runners have ended their lives. */
-export async function countClosed({ client, taskQueue }: World): Promise<number> {
-  const { count } = await client.workflow.count(`WorkflowType = '${RUNNER_WORKFLOW}' AND TaskQueue = '${taskQueue}' AND ExecutionStatus != 'Running'`);
-  return count;
+export async function countClosed(world: World): Promise<number> {
+  return await countRunners(world, "ExecutionStatus != 'Running'");
+}
+
+async function countRunners(world: World, such: string): Promise<number> {
+  const query = `WorkflowType = '${RUNNER_WORKFLOW}' AND TaskQueue = '${world.taskQueue}' AND ${such}`;
+  return (await untilAnswered(world, async () => await world.client.workflow.count(query))).count;
 }
 
 export async function untilPhase(world: World, phase: RunnerPhase, count: number): Promise<void> {

@@ -4,7 +4,9 @@ import { REPOSITORY, countClosed, untilPhase } from '../runners.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { startSet, statusOf } from '../sets.ts';
 import { round } from '../statistics.ts';
+import { untilAnswered } from '../untilAnswered.ts';
 import { WEBHOOK_SECRET } from '../world.ts';
+import type { RunnerSetStatus } from '../../../core/contract/index.ts';
 
 /** Longer than the benchmark: no job ends by itself. */
 const JOB_MS = 6 * 3_600_000;
@@ -31,7 +33,7 @@ export const away: WorldBenchmark = {
     progress(`${runners} jobs`);
     await mapConcurrently(Array.from({ length: runners }), QUEUED_AT_ONCE, async () => await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: JOB_MS }));
     await untilPhase(world, 'Busy', runners);
-    const busy = (await statusOf(client, set)).runners.map(({ workflowId }) => workflowId);
+    const busy = (await untilAnswered(world, async () => await statusOf(client, set))).runners.map(({ workflowId }) => workflowId);
     progress('killing the worker (SIGKILL)');
     await dead.kill();
     const ended = await agent.endAll(busy);
@@ -42,11 +44,12 @@ export const away: WorldBenchmark = {
     await worker.ready();
     const readyAt = Date.now();
     const deadline = readyAt + GIVE_UP_MS;
-    let status = await statusOf(client, set);
+    const look = async (): Promise<RunnerSetStatus> => await untilAnswered(world, async () => await statusOf(client, set));
+    let status = await look();
     while (status.runners.length > 0 || (await countClosed(world)) < runners) {
       if (Date.now() > deadline) throw new Error(`the set still knows of ${status.runners.length} runners, and ${await countClosed(world)} of ${runners} have ended`);
       await delay(250);
-      status = await statusOf(client, set);
+      status = await look();
     }
     const seconds = (Date.now() - worker.startedAt) / 1_000;
     const cores = await cpu.close();

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isGrpcServiceError } from '@temporalio/client';
 import { workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
 import type { SimulatedJob } from '../../simulator/types.ts';
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
@@ -7,15 +6,14 @@ import { mapConcurrently } from '../concurrency.ts';
 import { ORGANIZATION, REPOSITORY, countClosed } from '../runners.ts';
 import { runsOf, startSet, statusOf } from '../sets.ts';
 import { percentile, round } from '../statistics.ts';
+import { untilAnswered } from '../untilAnswered.ts';
 import { WEBHOOK_SECRET, type World } from '../world.ts';
-import { setWorkflowId, type RunnerSetStatus } from '../../../core/contract/index.ts';
+import { setWorkflowId } from '../../../core/contract/index.ts';
 
 const SETS = 20;
 const JOB_MS = 1_000;
 const QUEUED_AT_ONCE = 16;
 const GIVE_UP_MS = 3_600_000;
-/** google.rpc.Code */
-const DEADLINE_EXCEEDED = 4;
 /** As long as the webhook may go by its list of sets. */
 const LISTED_MS = 6_000;
 
@@ -83,23 +81,10 @@ async function untilAtRest(world: World, sets: readonly string[], jobs: number):
   const deadline = Date.now() + GIVE_UP_MS;
   let most = 0;
   for (;; await delay(1_000)) {
-    const all = await statuses(world, sets);
-    if (all === undefined) continue;
+    const all = await untilAnswered(world, async () => await Promise.all(sets.map(async (set) => await statusOf(world.client, set))));
     most = Math.max(most, all.reduce((sum, { passedOn = 0 }) => sum + passedOn, 0));
     const busy = all.reduce((sum, { runners, jobs: { queued, assigned } }) => sum + runners.length + queued + assigned, 0);
     if (busy === 0 && (await countClosed(world)) >= jobs) return most;
     if (Date.now() > deadline) throw new Error(`the sets have not come to rest: ${JSON.stringify(all.map(({ desired, runners, jobs: counted }) => ({ desired, runners: runners.length, ...counted })))}`);
-  }
-}
-
-/** @returns `undefined`: one did not answer in its time, behind the work of all the others */
-async function statuses({ client, progress }: World, sets: readonly string[]): Promise<RunnerSetStatus[] | undefined> {
-  try {
-    return await Promise.all(sets.map(async (set) => await statusOf(client, set)));
-  } catch (failed) {
-    const error = failed instanceof Error && isGrpcServiceError(failed.cause) ? failed.cause : failed;
-    if (!isGrpcServiceError(error) || (error.code as number) !== DEADLINE_EXCEEDED) throw error;
-    progress(`a set did not answer: ${error.details}`);
-    return undefined;
   }
 }
