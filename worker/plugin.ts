@@ -11,6 +11,7 @@ import { workflowInterceptorsPath, workflowsFor, workflowsPath } from './workflo
 import { Companions, isCompanion } from './companions.ts';
 import type { SpanTarget } from './tracing/spanSink.ts';
 import { withLivesTraced, withTracing } from './tracing/withTracing.ts';
+import { checkWorkerDeploymentOptions } from './versioning.ts';
 import type { CiQueue } from './settings/ciQueues.ts';
 
 export interface HoldfastPluginOptions {
@@ -86,11 +87,12 @@ export class HoldfastPlugin implements WorkerPlugin {
     this.#companions?.useConnection(connection);
   }
 
-  /** @throws Error when the plugin is in use already, or an activity's name is taken */
+  /** @throws Error when the plugin is in use already, an activity's name is taken, or workflows of a versioned Worker would be pinned by default */
   async configureWorker(given: WorkerOptions): Promise<WorkerOptions> {
     // A plugin that is set on the connection also meets the Workers that it makes itself.
     if (isCompanion(given)) return given;
     if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
+    checkWorkerDeploymentOptions(given.workerDeploymentOptions);
     const { compute, ciServers, podLogs, timeoutPolicy, temporalUi, onSweep, tracing } = this.#options;
     const options = await withTracing(given, tracing);
     const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, encrypted: encrypts(options.dataConverter), ...defined({ podLogs, timeoutPolicy, temporalUi, onSweep }) });

@@ -24,6 +24,7 @@ import type { StopSignal } from './stopSignal.ts';
 import { keepSweepSchedule } from './sweepSchedule.ts';
 import type { TemporalLink } from './temporalLink.ts';
 import { installTemporalRuntime } from './temporalRuntime.ts';
+import { workerDeploymentOptions } from './versioning.ts';
 import { startRunnerSetController } from './resources/startRunnerSetController.ts';
 import { startWebhook } from './startWebhook.ts';
 
@@ -144,13 +145,6 @@ function workerOptions(config: HoldfastConfig, connection: NativeConnection, plu
     activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
     shutdownGraceTime: config.shutdownGraceMs,
     shutdownForceTime: config.shutdownForceMs,
-    ...(config.versioning && {
-      workerDeploymentOptions: {
-        useWorkerVersioning: true,
-        version: config.versioning,
-        // Runners and sets say themselves what they are; this is for workflows that say nothing.
-        defaultVersioningBehavior: 'PINNED',
-      },
-    }),
+    ...(config.versioning && { workerDeploymentOptions: workerDeploymentOptions(config.versioning) }),
   };
 }

@@ -148,6 +148,11 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     expect(plugin.status().watchSynced).toBe(false);
   });
 
+  test('a version whose workflows stay on it by default is refused: sets have no end', async () => {
+    const workerDeploymentOptions = { useWorkerVersioning: true, version: { deploymentName: 'd', buildId: 'b' }, defaultVersioningBehavior: 'PINNED' } as const;
+    await expect(Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin(pluginOptions())], workerDeploymentOptions })).rejects.toThrow("workerDeploymentOptions.defaultVersioningBehavior: Holdfast's sets need 'AUTO_UPGRADE'");
+  });
+
   test('one instance for two Workers, and an activity of the same name, are refused', async () => {
     const plugin = new HoldfastPlugin(pluginOptions());
     const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] });

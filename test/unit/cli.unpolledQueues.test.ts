@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { hasPolledOfLate } from '../../core/domain/pollers.ts';
-import { fixOf } from '../../worker/cli/temporal/unpolledQueues.ts';
+import { fixOf, unpolledQueues } from '../../worker/cli/temporal/unpolledQueues.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 
@@ -20,4 +20,16 @@ test.each<[queue: string, fix: RegExp]>([
   ['holdfast-ci-ghes', /has the credential "ghes": add it to HOLDFAST_CREDENTIALS/],
 ])('what makes one poll %s', (queue, fix) => {
   expect(fixOf(queue, 'holdfast')).toMatch(fix);
+});
+
+test.each<[what: string, behavior: number | undefined, override: object | undefined, told: boolean]>([
+  ['stays on its version', 1, undefined, true],
+  ['moves on', 2, undefined, false],
+  ['has been told to move on', 1, { autoUpgrade: true }, false],
+  ['has no version', undefined, undefined, false],
+])('the workers of its version are gone, others poll: one that %s', async (_what, behavior, versioningOverride, told) => {
+  const raw = { workflowExecutionInfo: { versioningInfo: { behavior, deploymentVersion: { deploymentName: 'ns/holdfast-worker', buildId: 'one' }, versioningOverride } } };
+  const description = { taskQueue: 'holdfast', workflowId: 'runner-1', status: { code: 1, name: 'RUNNING' }, raw } as unknown as Parameters<typeof unpolledQueues>[1];
+  const queues = await unpolledQueues(async (_name, _type, version) => version === undefined, description, []);
+  expect(queues.map(({ fix }) => fix)).toEqual(told ? [expect.stringMatching(/^it stays on version one of ns\/holdfast-worker, whose workers are gone: .* --workflow-id runner-1 --versioning-override-behavior auto_upgrade$/)] : []);
 });

@@ -3,7 +3,9 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { JOB_GROUP_WORKFLOW, RUNNER_SET_WORKFLOW, groupedJobId, jobGroupStatusQuery, jobVersionSignal, setStatusQuery, setWorkflowId, type JobVersion, type RunnerSetInput } from '../../core/contract/index.ts';
+import { checkVersions } from '../../worker/checks/versionCheck.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
+import { workerDeploymentOptions } from '../../worker/versioning.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { playsByItself, step } from '../support/jobRun.ts';
@@ -12,8 +14,8 @@ import { tellSet } from '../support/setCommands.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab('worker versions', { temporal: true }, (lab) => {
-  const deploymentName = `holdfast-${randomUUID().slice(0, 8)}`;
-  const taskQueue = deploymentName;
+  /** Of each test, and the name of its deployment. */
+  let taskQueue: string;
   let connection: Connection;
   let native: NativeConnection;
   let client: Client;
@@ -22,26 +24,42 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
 
   beforeEach(async () => {
     const { address = '' } = lab.temporal ?? {};
+    taskQueue = `holdfast-${randomUUID().slice(0, 8)}`;
     connection = await Connection.connect({ address });
     native = await NativeConnection.connect({ address });
     client = new Client({ connection });
     compute = new FakeCompute();
   });
   afterEach(async () => {
-    for (const { worker } of running) worker.shutdown();
-    await Promise.all(running.splice(0).map(async ({ done }) => await done));
+    await stopWorkers();
     await native.close();
     await connection.close();
   });
 
-  async function startWorker(buildId: string): Promise<void> {
+  async function stopWorkers(): Promise<void> {
+    for (const { worker } of running) worker.shutdown();
+    await Promise.all(running.splice(0).map(async ({ done }) => await done));
+  }
+
+  /** @param buildId - absent: without versioning */
+  async function startWorker(buildId?: string): Promise<void> {
+    await poll(buildId);
+    if (buildId !== undefined) await makeCurrent(buildId);
+  }
+
+  /** Starts a worker that nothing has made current. */
+  async function poll(buildId: string | undefined): Promise<void> {
     const plugin = new HoldfastPlugin({ compute, ciServers: new FakeCiServer(), ciQueues: [{ credential: 'default' }] });
-    const workerDeploymentOptions = { useWorkerVersioning: true, version: { deploymentName, buildId }, defaultVersioningBehavior: 'PINNED' } as const;
-    const worker = await Worker.create({ connection: native, taskQueue, plugins: [plugin], workerDeploymentOptions });
+    const versioned = buildId === undefined ? {} : { workerDeploymentOptions: workerDeploymentOptions({ deploymentName: taskQueue, buildId }) };
+    const worker = await Worker.create({ connection: native, taskQueue, plugins: [plugin], ...versioned });
     running.push({ worker, done: worker.run() });
+  }
+
+  /** @param buildId - empty: workers without a version are given what is new */
+  async function makeCurrent(buildId: string): Promise<void> {
     // The server knows a version once its workers have polled.
     await until(`version ${buildId} to be current`, async () => {
-      await connection.workflowService.setWorkerDeploymentCurrentVersion({ namespace: 'default', deploymentName, buildId, version: `${deploymentName}.${buildId}`, identity: 'test' });
+      await connection.workflowService.setWorkerDeploymentCurrentVersion({ namespace: 'default', deploymentName: taskQueue, buildId, identity: 'test' });
       return true;
     });
   }
@@ -67,10 +85,49 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     await until('the set to run on version two', async () => (await buildOf(set.workflowId)) === 'two');
     expect((await set.query(setStatusQuery)).runners).toMatchObject([{ workflowId }]);
     expect(await buildOf(workflowId)).toBe('one');
+    // As docs/operations.md has people look for what keeps a version from going.
+    const onVersionOne = async (): Promise<string[]> => {
+      const ids: string[] = [];
+      for await (const { workflowId: id } of client.workflow.list({ query: `TemporalWorkerDeploymentVersion = '${taskQueue}:one' AND ExecutionStatus = 'Running'` })) ids.push(id);
+      return ids;
+    };
+    await until('only the runner to be listed by its version', async () => (await onVersionOne()).join() === workflowId);
     await tellSet(client, name, { command: 'resume' });
     await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
     await set.result();
     expect(compute.pods.size).toBe(0);
+  });
+
+  test('versioning is turned on under a set and its runner, and off again: the set goes on, and moves on meanwhile', async () => {
+    await startWorker();
+    const name = `versions-${randomUUID().slice(0, 8)}`;
+    const input: RunnerSetInput = { name, replicas: 1, template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } } };
+    const set = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
+    await until('its pod', () => compute.pods.size === 1);
+    compute.start([...compute.pods.keys()][0] ?? '');
+    for (const buildId of ['one', 'two']) {
+      await stopWorkers();
+      await startWorker(buildId);
+      await tellSet(client, name, { command: 'pause', reason: 'a look' });
+      await until(`the set to run on version ${buildId}`, async () => (await buildOf(set.workflowId)) === buildId);
+      await tellSet(client, name, { command: 'resume' });
+    }
+    await stopWorkers();
+    await makeCurrent('');
+    await startWorker();
+    await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
+    await set.result();
+    expect(compute.pods.size).toBe(0);
+  });
+
+  test('the doctor says which version what is new begins on, and when there is none', async () => {
+    const found = async (): Promise<string> => (await checkVersions({ taskQueue, temporal: { namespace: 'default', address: 'localhost:7233', connectionOptions: {} } }, connection)).map(({ level, what }) => `${level} ${what}`).join();
+    await poll('one');
+    await until('the worker to be seen', async () => (await found()) !== '');
+    expect(await found()).toBe(`error task queue "${taskQueue}": no version of its workers is current, so they are given nothing new (polling: one of ${taskQueue})`);
+    await makeCurrent('one');
+    await until('its version to be seen', async () => (await found()).startsWith('ok'));
+    expect(await found()).toBe(`ok task queue "${taskQueue}": what is new begins on version one of ${taskQueue}`);
   });
 
   test('the runs of a change set move on to the current version; each run ends where it began', async () => {

@@ -11,6 +11,7 @@ import { checkCredentials } from './credentialCheck.ts';
 import type { Finding } from './finding.ts';
 import { checkPlace } from './placeCheck.ts';
 import { checkTemporal } from './temporalCheck.ts';
+import { checkVersions } from './versionCheck.ts';
 
 /**
  * Connects to Temporal and checks it, the compute and the credentials. Never throws: what goes wrong is a finding.
@@ -21,7 +22,8 @@ export async function checkAll(config: HoldfastConfig, { timeoutMs = 5_000 }: { 
     const connection = await connectTemporal(config.temporal, { connect: connectNative, timeoutMs });
     try {
       const findings = await checkSurroundings(config, connection);
-      return findings.some(({ level }) => level === 'error') ? findings : [...findings, await checkPlace(config, connection, async () => await placeOf(config))];
+      if (findings.some(({ level }) => level === 'error')) return findings;
+      return [...findings, await checkPlace(config, connection, async () => await placeOf(config)), ...(await checkVersions(config, connection))];
     } finally {
       await connection.close();
     }
@@ -32,7 +34,7 @@ export async function checkAll(config: HoldfastConfig, { timeoutMs = 5_000 }: { 
   }
 }
 
-/** The same but for the place, on a connection that is there already. @throws what the connection throws when Temporal is away */
+/** The same but for the place and the versions of workers, on a connection that is there already. @throws what the connection throws when Temporal is away */
 export async function checkSurroundings(config: HoldfastConfig, connection: ConnectionLike): Promise<Finding[]> {
   const [temporal, compute, credentials] = await Promise.all([checkTemporal(connection, config.temporal), checkCompute(config), checkCredentials(config.credentials)]);
   return [...temporal, checkCodec(config), ...compute, ...credentials];

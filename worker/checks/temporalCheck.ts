@@ -15,7 +15,7 @@ const NAMES = Object.values(SEARCH_ATTRIBUTES).map((attribute) => attribute.name
 
 /** @throws what the connection throws when Temporal is away */
 export async function checkTemporal(connection: ConnectionLike, temporal: TemporalConfig): Promise<Finding[]> {
-  const where = flags(temporal);
+  const where = cliFlags(temporal);
   try {
     await connection.workflowService.describeNamespace({ namespace: temporal.namespace });
   } catch (error) {
@@ -71,7 +71,7 @@ async function checkSearchAttributes(connection: ConnectionLike, temporal: Tempo
       },
     ];
   }
-  return judgeSearchAttributes(registered, flags(temporal));
+  return judgeSearchAttributes(registered, cliFlags(temporal));
 }
 
 /**
@@ -97,7 +97,7 @@ export function judgeSearchAttributes(registered: Readonly<Record<string, number
 }
 
 /** What the Temporal CLI must be told to go where the worker goes; nothing where its defaults do. */
-function flags({ address, namespace }: TemporalConfig): string {
+export function cliFlags({ address, namespace }: TemporalConfig): string {
   const isDefault = address === 'localhost:7233' || address === '127.0.0.1:7233';
   return `${isDefault ? '' : ` --address ${address}`}${namespace === 'default' ? '' : ` --namespace ${namespace}`}`;
 }

@@ -5,6 +5,7 @@ import { readCancelRequest } from '../../core/domain/cancellation.ts';
 import type { JobSpec } from '../../core/input/job.ts';
 import { settle, workerCalls } from '../calls.ts';
 import { announceJobEnds, countJobEnd } from '../metrics.ts';
+import { endsWhereItBegan } from '../upgrades.ts';
 import { listJob, listStage, listVerdict } from './display.ts';
 import { JobRun, type RunningStep } from './jobRun.ts';
 import { nextAction, type JobAction } from './plan.ts';
@@ -28,6 +29,8 @@ export async function job(input: JobInput): Promise<JobResult> {
   if (run.plainlyCancelled) throw new CancelledFailure(result.message);
   return result;
 }
+
+endsWhereItBegan(job);
 
 /** One action after the other, each decided by plan.ts, until nothing is left to be done. */
 async function runSteps(run: JobRun): Promise<JobResult> {

@@ -1,7 +1,6 @@
 import { setHandler, workflowInfo } from '@temporalio/workflow';
 import { applyDefinitionSignal, deleteDefinitionSignal, jobDeclarationQuery, jobDefinitionStatusQuery, pauseDefinitionSignal, repositoryChangeSignal, resumeDefinitionSignal, turnEndedSignal } from '../../core/contract/index.ts';
 import { readReason } from '../../core/domain/cancellation.ts';
-import { movesOnWithUpgrades } from '../upgrades.ts';
 import { NOTHING_YET, type CarriedDefinition } from './carried.ts';
 import { Definition } from './definition.ts';
 
@@ -23,5 +22,3 @@ export async function jobDefinition(carried: CarriedDefinition = NOTHING_YET): P
   setHandler(jobDeclarationQuery, () => definition.declaration, { description: 'What the job is' });
   await definition.run();
 }
-
-movesOnWithUpgrades(jobDefinition);

@@ -3,7 +3,6 @@ import { ChildWorkflowFailure, ParentClosePolicy, condition, continueAsNew, getE
 import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersionSignal, turnEndedSignal, type JobGroupStatus, type JobInput, type JobResult, type JobTurn, type JobVersion, type TurnEndedNews } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
-import { movesOnWithUpgrades } from '../upgrades.ts';
 import { NO_RUNS, begin, isToRun, step, type GroupAction, type GroupEvent, type GroupState } from './groupState.ts';
 import type { RunEnd } from './reportWords.ts';
 import { Reports, type CarriedReports } from './reports.ts';
@@ -76,8 +75,6 @@ export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedR
     }
   }
 }
-
-movesOnWithUpgrades(jobGroup);
 
 /** It comes from outside: what cannot be read is left out, and said. */
 function readVersion(body: JobVersion): Heard[] {

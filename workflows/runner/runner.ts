@@ -3,6 +3,7 @@ import type { RunnerInput, RunnerResult } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { admission } from '../calls.ts';
 import { countRunnerEnd } from '../metrics.ts';
+import { endsWhereItBegan } from '../upgrades.ts';
 import { comeUp } from './comeUp.ts';
 import { takeSignals, takeUpdates } from './handlers.ts';
 import type { CarriedLife } from './carried.ts';
@@ -41,6 +42,8 @@ export async function runner(input: RunnerInput, carried?: CarriedLife): Promise
   if (life.plainlyCancelled) throw new CancelledFailure(result.message);
   return result;
 }
+
+endsWhereItBegan(runner);
 
 /** Register → run → unregister → tear down; and again, as long as another runner is to take the place of the one that was lost. */
 async function live(life: RunnerLife, input: RunnerInput, continued: boolean): Promise<RunnerResult> {

@@ -1,7 +1,6 @@
 import { CancelledFailure, CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { admission } from '../calls.ts';
-import { movesOnWithUpgrades } from '../upgrades.ts';
 import { RunningSet } from './reconcile.ts';
 import { listen } from './handlers.ts';
 import type { CarriedSet } from './carried.ts';
@@ -36,5 +35,3 @@ async function admit(input: RunnerSetInput): Promise<SetState> {
   ]);
   return SetState.begin(spec, declaration, schedule, at);
 }
-
-movesOnWithUpgrades(runnerSet);

@@ -9,6 +9,7 @@ import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
 import { createMetrics } from '../../../worker/metrics.ts';
 import { checkPlace, judgePlace } from '../../../worker/checks/placeCheck.ts';
 import { judgeFairness, judgeSearchAttributes } from '../../../worker/checks/temporalCheck.ts';
+import { judgeVersions } from '../../../worker/checks/versionCheck.ts';
 import { quoted } from '../../../core/domain/visibility.ts';
 
 const KEYWORD = 2;
@@ -42,6 +43,38 @@ test.each([
   ['', 'ok'],
 ])('fairness of a Temporal server %s: %s', (version, level) => {
   expect(judgeFairness(version)).toMatchObject({ level, what: expect.stringContaining(version === '' ? 'unknown' : version) });
+});
+
+describe('versions of workers', () => {
+  const [one, two] = ['one', 'two'].map((buildId) => ({ deploymentName: 'ns/holdfast-worker', buildId })) as [Version, Version];
+  type Version = { deploymentName: string; buildId: string };
+  const SET_CURRENT = 'temporal worker deployment set-current-version --deployment-name ns/holdfast-worker --build-id';
+
+  test.each<[what: string, polling: (Version | undefined)[], current: Version | undefined]>([
+    ['nobody', [], undefined],
+    ['workers without one', [undefined], undefined],
+    ['workers without one, which are given everything, and a version that waits to be made current', [undefined, two], undefined],
+  ])('nothing is said of %s', (_what, polling, current) => {
+    expect(judgeVersions('q', polling, current, '')).toEqual([]);
+  });
+
+  test('the current one polls, whoever else does', () => {
+    expect(judgeVersions('q', [one, undefined, two], two, '')).toEqual([{ level: 'ok', what: 'task queue "q": what is new begins on version two of ns/holdfast-worker' }]);
+  });
+
+  test('none is current', () => {
+    expect(judgeVersions('q', [one, one, two], undefined, ' --namespace n')).toEqual([
+      { level: 'error', what: 'task queue "q": no version of its workers is current, so they are given nothing new (polling: one of ns/holdfast-worker, two of ns/holdfast-worker)', fix: `${SET_CURRENT} one --namespace n` },
+    ]);
+  });
+
+  test.each<[what: string, polling: (Version | undefined)[], seen: string, fix: string]>([
+    ['nobody', [], 'nobody', 'start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two)'],
+    ['workers without a version', [undefined], 'without a version', 'start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two)'],
+    ['another', [one], 'one of ns/holdfast-worker', `start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two), or have it begin on another: ${SET_CURRENT} one`],
+  ])('instead of the current one polls: %s', (_what, polling, seen, fix) => {
+    expect(judgeVersions('q', polling, two, '')).toEqual([{ level: 'error', what: `task queue "q": what is new begins on version two of ns/holdfast-worker, of which no worker polls (polling: ${seen})`, fix }]);
+  });
 });
 
 test('a task queue is used for the places of its lives: a worker of another one is told both, and how to go on', () => {
