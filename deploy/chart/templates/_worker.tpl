@@ -82,15 +82,25 @@ metadata:
   {{- end }}
 {{- end }}
 
-{{/* A pod's spec without what Temporal's worker controller adds of its Connection. Argument: the spec as YAML. */}}
+{{/*
+A pod's spec without what Temporal's worker controller adds of its Connection: variables, and the certificates' volume, of this very name, at /etc/temporal/tls. Argument: the spec as YAML.
+https://github.com/temporalio/temporal-worker-controller/blob/main/internal/k8s/deployments.go (ApplyControllerPodSpecModifications)
+*/}}
 {{- define "holdfast.withoutConnection" -}}
 {{- $spec := fromYaml . -}}
-{{- $theirs := list "TEMPORAL_ADDRESS" "TEMPORAL_NAMESPACE" "TEMPORAL_TLS_CLIENT_CERT_PATH" "TEMPORAL_TLS_CLIENT_KEY_PATH" "HOLDFAST_TEMPORAL_API_KEY_FILE" -}}
+{{- $theirs := list "TEMPORAL_ADDRESS" "TEMPORAL_NAMESPACE" "TEMPORAL_TLS_CLIENT_CERT_PATH" "TEMPORAL_TLS_CLIENT_KEY_PATH" "HOLDFAST_TEMPORAL_API_KEY_FILE" "temporal-tls" "temporal-api-key" -}}
 {{- range $container := $spec.containers }}
 {{- $env := list }}
 {{- range $container.env }}{{ if not (has .name $theirs) }}{{ $env = append $env . }}{{ end }}{{ end }}
+{{- range $env }}{{ if eq .name "TEMPORAL_TLS_SERVER_CA_CERT_PATH" }}{{ $_ := set . "value" "/etc/temporal/tls/ca.crt" }}{{ end }}{{ end }}
+{{- $mounts := list }}
+{{- range $container.volumeMounts }}{{ if not (has .name $theirs) }}{{ $mounts = append $mounts . }}{{ end }}{{ end }}
 {{- $_ := set $container "env" $env }}
+{{- $_ := set $container "volumeMounts" $mounts }}
 {{- end }}
+{{- $volumes := list }}
+{{- range $spec.volumes }}{{ if not (has .name $theirs) }}{{ $volumes = append $volumes . }}{{ end }}{{ end }}
+{{- $_ := set $spec "volumes" $volumes }}
 {{- toYaml $spec }}
 {{- end }}
 
