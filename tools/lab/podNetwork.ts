@@ -25,7 +25,8 @@ export async function ensureBridge(record: LabRecord): Promise<string> {
   const present = networkInterfaces()[name]?.find(({ family }) => family === 'IPv4');
   if (present !== undefined) return present.address.replace(/\.1$/, '');
   await removeBridge(record); // one without an address is a left-over
-  const network = record.podNetwork !== undefined && isFree(record.podNetwork) ? record.podNetwork : chooseNetwork();
+  const taken = await addresses();
+  const network = record.podNetwork !== undefined && isFree(record.podNetwork, taken) ? record.podNetwork : chooseNetwork(taken);
   await run('ip', ['link', 'add', name, 'address', hardwareAddress(network), 'type', 'bridge']);
   await run('ip', ['address', 'add', `${network}.1/24`, 'dev', name]);
   await run('ip', ['link', 'set', name, 'up']);
@@ -48,14 +49,15 @@ export async function removeBridge(record: Pick<LabRecord, 'id'>): Promise<void>
   });
 }
 
-function chooseNetwork(): string {
+function chooseNetwork(taken: string): string {
   for (let attempt = 0; attempt < 500; attempt++) {
     const network = `10.211.${Math.floor(Math.random() * 256)}`;
-    if (isFree(network)) return network;
+    if (isFree(network, taken)) return network;
   }
   throw new Error('no free /24 in 10.211.0.0/16 for the pods of the lab');
 }
 
-function isFree(network: string): boolean {
-  return !Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address.startsWith(`${network}.`)));
-}
+/** Of all interfaces: Node itself does not tell of those that are down, as the bridge of a lab without pods is. */
+const addresses = async (): Promise<string> => (await run('ip', ['-4', '-oneline', 'address'])).stdout;
+
+const isFree = (network: string, taken: string): boolean => !taken.includes(` ${network}.`);
