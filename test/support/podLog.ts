@@ -67,10 +67,10 @@ export class PodLog {
 }
 
 /** Runs a script in a container, as `kubectl exec` would. @returns its standard output */
-export async function inContainer({ kubeConfig, name }: TestNamespace, pod: string, script: string): Promise<string> {
+export async function inContainer({ kubeConfig, name }: TestNamespace, pod: string, script: string, container = 'runner'): Promise<string> {
   const said: string[] = [];
   const output = new PassThrough().setEncoding('utf8').on('data', (chunk: string) => said.push(chunk));
-  const socket = await new Exec(kubeConfig).exec(name, pod, 'runner', ['sh', '-c', script], output, new PassThrough(), null, false);
+  const socket = await new Exec(kubeConfig).exec(name, pod, container, ['sh', '-c', script], output, new PassThrough(), null, false);
   await once(socket, 'close');
   return said.join('');
 }

@@ -64,6 +64,8 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
       HOLDFAST_TEST_BUSY_RUNNERS: 'test/e2e/chart.test.ts',
       HOLDFAST_TEST_TEMPORAL: 'test/support/lab.ts',
+      HOLDFAST_TEMPORAL_WORKER_CONTROLLER_BIN: 'test/support/workerController.ts',
+      HOLDFAST_TEMPORAL_WORKER_CONTROLLER_CRDS: 'test/support/workerController.ts',
       HOLDFAST_TEST_WORKERS: 'test/support/clusterWorld.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
       HOLDFAST_BENCH_DIR: 'tools/bench/main.ts',
