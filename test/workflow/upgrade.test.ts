@@ -96,6 +96,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
     await set.result();
     expect(compute.pods.size).toBe(0);
+    expect(await buildOf(workflowId)).toBe('one');
   });
 
   test('versioning is turned on under a set and its runner, and off again: the set goes on, and moves on meanwhile', async () => {
