@@ -26,7 +26,7 @@ labels:
 {{ required "image.repository: name the image that you have built from deploy/images/worker.Dockerfile, such as my-registry/holdfast-worker" .Values.image.repository }}{{ if hasPrefix "sha256:" .Values.image.tag }}@{{ else }}:{{ end }}{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* What every pod of ours has, and Pod Security "restricted" asks for. 1000 is `node`, the user of the worker's image. */}}
+{{/* What every pod of ours has, and Pod Security "restricted" asks for. 1000 is `holdfast`, the user of the worker's image. */}}
 {{- define "holdfast.podBasics" -}}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
