@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, copyFile, cp, mkdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp, mkdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
@@ -12,10 +12,11 @@ import { addProgram } from '../../tools/lab/images/rootfs.ts';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { BINARIES } from '../../tools/lab/versions.ts';
 import { PROJECT, type Engine } from './engine.ts';
+import { progress } from './tell.ts';
 
 const run = promisify(execFile);
-const progress = (line: string): void => void process.stderr.write(`[compose] ${line}\n`);
-const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+/** What this machine trusts, for npm in the builds. Not where the system's own are: the published images have none there. */
+const CERTIFICATES = '/usr/local/share/machine-certificates.crt';
 
 interface BaseImage {
   readonly reference: string;
@@ -45,9 +46,10 @@ async function baseImages(folder: string): Promise<BaseImage[]> {
   const image = (service: string): string => services[service]?.image ?? '';
   const base = async (dockerfile: string, name: string): Promise<string> => new RegExp(`^FROM (${name}\\S*)`, 'm').exec(await readFile(join(PROJECT, 'deploy/images', dockerfile), 'utf8'))?.[1] ?? '';
   const modules = (await run('go', ['env', 'GOMODCACHE'])).stdout.trim();
-  const node = await base('worker.Dockerfile', 'node:');
+  const path = 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
   return [
-    { reference: node, config: ['ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', `ENV NODE_EXTRA_CA_CERTS=${CERTIFICATES}`], fill: async (root) => await fillNode(root, folder) },
+    { reference: await base('worker.Dockerfile', 'debian:'), config: [path], fill: async (root) => await fillDebian(root, folder) },
+    { reference: await base('worker.Dockerfile', 'node:'), config: [path, `ENV NODE_EXTRA_CA_CERTS=${CERTIFICATES}`], fill: async (root) => await fillNode(root, folder) },
     { reference: await base('supervisor.Dockerfile', 'busybox:'), config: ['CMD ["sh"]'], fill: addShell },
     { reference: await base('runner.Dockerfile', 'ghcr.io/'), config: ['USER 1001', 'WORKDIR /home/runner'], fill: fillRunner },
     { reference: image('temporal'), config: ['USER 1000', 'WORKDIR /home/temporal', 'ENTRYPOINT ["temporal"]', 'VOLUME /home/temporal'], fill: fillTemporal },
@@ -83,17 +85,26 @@ async function addGo(root: string, name: Parameters<typeof resolveBinary>[0]): P
   await copyFile(await resolveBinary(name, { progress }), join(root, 'usr/local/bin', name));
 }
 
-/** Debian's least with APT, Node and npm of this machine. */
-async function fillNode(root: string, folder: string): Promise<void> {
+/** The least that has APT, without what Debian's `slim` leaves out as well. */
+async function fillDebian(root: string, folder: string): Promise<void> {
   const debian = join(folder, 'debian');
-  if (!existsSync(join(debian, 'complete'))) {
+  if (!existsSync(debian)) {
     progress('making a Debian (debootstrap)');
-    await rm(debian, { recursive: true, force: true });
-    await run('debootstrap', ['--variant=minbase', '--include=ca-certificates', 'bookworm', debian, 'http://deb.debian.org/debian'], { maxBuffer: 64 * 1024 * 1024 });
-    await writeFile(join(debian, 'complete'), '');
+    const unfinished = `${debian}.part`;
+    await rm(unfinished, { recursive: true, force: true });
+    await run('debootstrap', ['--variant=minbase', 'bookworm', unfinished, 'http://deb.debian.org/debian'], { maxBuffer: 64 * 1024 * 1024 });
+    for (const path of ['var/cache/apt', 'var/lib/apt/lists', 'usr/share/doc', 'usr/share/man', 'usr/share/locale']) await run('find', [join(unfinished, path), '-type', 'f', '-delete']);
+    // As in the published image: APT keeps no packages, and no indexes of its own beside the lists.
+    await writeFile(join(unfinished, 'etc/apt/apt.conf.d/docker-clean'), 'APT::Keep-Downloaded-Packages "false";\nDir::Cache::pkgcache "";\nDir::Cache::srcpkgcache "";\n');
+    await rename(unfinished, debian);
   }
   await run('cp', ['-a', `${debian}/.`, root]);
-  await copyFile(await realpath(CERTIFICATES), join(root, CERTIFICATES));
+}
+
+/** Debian with Node and npm of this machine. */
+async function fillNode(root: string, folder: string): Promise<void> {
+  await fillDebian(root, folder);
+  await copyFile('/etc/ssl/certs/ca-certificates.crt', join(root, CERTIFICATES));
   await addProgram(root, join(PROJECT, 'node_modules/node/bin/node'), '/usr/local/bin/node');
   const npm = dirname(dirname((await run('sh', ['-c', 'readlink -f "$(command -v npm)"'])).stdout.trim()));
   await cp(npm, join(root, 'usr/local/lib/node_modules/npm'), { recursive: true });
@@ -127,6 +138,8 @@ async function fillServer(root: string, modules: string): Promise<void> {
   await mkdir(join(root, 'etc/temporal/config'), { recursive: true });
   await copyFile(`${serverModule(modules)}/config/docker.yaml`, join(root, 'etc/temporal/config/docker.yaml'));
   await writeFile(join(root, 'entrypoint.sh'), SERVER_ENTRYPOINT, { mode: 0o755 });
+  // That of the published image, Alpine's, only connects with -z, which Debian's does not know.
+  await writeFile(join(root, 'usr/local/bin/nc'), '#!/bin/sh\nshift\nexec busybox nc -w 2 -e true "$@"\n', { mode: 0o755 });
 }
 
 async function fillUi(root: string, modules: string): Promise<void> {
