@@ -139,7 +139,7 @@ async function fillServer(root: string, modules: string): Promise<void> {
   await copyFile(`${serverModule(modules)}/config/docker.yaml`, join(root, 'etc/temporal/config/docker.yaml'));
   await writeFile(join(root, 'entrypoint.sh'), SERVER_ENTRYPOINT, { mode: 0o755 });
   // That of the published image, Alpine's, only connects with -z, which Debian's does not know.
-  await writeFile(join(root, 'usr/local/bin/nc'), '#!/bin/sh\nshift\nexec busybox nc -w 2 -e true "$@"\n', { mode: 0o755 });
+  await writeFile(join(root, 'usr/local/bin/nc'), '#!/bin/sh\nshift\nexec busybox nc -w 2 "$@" -e true\n', { mode: 0o755 });
 }
 
 async function fillUi(root: string, modules: string): Promise<void> {
