@@ -53,3 +53,15 @@ export function isReservedPath(path: string): boolean {
 export function isReservedMetadata(key: string): boolean {
   return key === MANAGED_BY_LABEL || key.startsWith(RESERVED_METADATA_PREFIX);
 }
+
+/**
+ * Labels by which actions-runner-controller (ARC) knows its own pods, in whatever namespace it looks after: it puts its finalizer on a pod that has one of the first three, and
+ * keeps it from going; it deletes what has the fourth when the runner of that name goes; and it gives a registration token to what has the last.
+ * From its controllers/actions.summerwind.net/constants.go and runner_pod_controller.go.
+ */
+const ARC_LABELS = new Set(['actions-runner', 'runnerset-name', 'runner-deployment-name', 'runner-pod', 'actions-runner-controller/inject-registration-token']);
+
+/** True for a label that would make ARC take a pod for its own. */
+export function isArcLabel(key: string): boolean {
+  return ARC_LABELS.has(key);
+}

@@ -1,6 +1,6 @@
 /** What a user's pod template may say: the parts that Holdfast depends on. The API server checks the rest. Pure. */
 import type { RunnerInput } from '../contract/index.ts';
-import { isReservedEnv, isReservedMetadata, isReservedPath, REGISTER_CONTAINER, RESERVED_VOLUME_PREFIX, RUNNER_CONTAINER, SHARED_CONTAINER, STORE_VOLUME, SUPERVISOR_CONTAINER, UPLOADER_CONTAINER } from '../domain/podTemplate.ts';
+import { isArcLabel, isReservedEnv, isReservedMetadata, isReservedPath, REGISTER_CONTAINER, RESERVED_VOLUME_PREFIX, RUNNER_CONTAINER, SHARED_CONTAINER, STORE_VOLUME, SUPERVISOR_CONTAINER, UPLOADER_CONTAINER } from '../domain/podTemplate.ts';
 import { isDeeper, MAX_DEPTH } from '../isDeeper.ts';
 import { isObject } from '../isObject.ts';
 
@@ -13,7 +13,11 @@ const RESERVED_SPEC: Readonly<Record<string, string>> = {
 /** One sentence per fault, each beginning with the path inside the template; empty when there is none. */
 export function podTemplateErrors({ metadata = {}, spec = {} }: NonNullable<RunnerInput['pod']>): string[] {
   if (isDeeper(spec)) return [`spec: is nested more than ${MAX_DEPTH} levels deep, which no pod is; look for a list or an object within itself`];
-  return [...reservedMetadata('labels', metadata.labels), ...reservedMetadata('annotations', metadata.annotations), ...specErrors(spec)];
+  return [...reservedMetadata('labels', metadata.labels), ...arcLabels(metadata.labels), ...reservedMetadata('annotations', metadata.annotations), ...specErrors(spec)];
+}
+
+function arcLabels(labels: object = {}): string[] {
+  return Object.keys(labels).filter(isArcLabel).map((key) => `metadata.labels: by ${key} actions-runner-controller would take the pod for its own; remove it`);
 }
 
 function reservedMetadata(part: string, entries: object = {}): string[] {

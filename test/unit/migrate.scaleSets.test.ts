@@ -109,6 +109,7 @@ describeRows(
   { ...POD_METADATA_ROWS, ...POD_TEMPLATE_ROWS },
   [
     ['labels', { a: 'b', 'holdfast.dev/set': 'x' }, { template: { pod: { metadata: { labels: { a: 'b' } } } } }, /"holdfast\.dev\/set" is left out/],
+    ['labels', { a: 'b', 'actions-runner': '' }, { template: { pod: { metadata: { labels: { a: 'b' } } } } }, /"actions-runner" is left out: by it ARC would take the pod/],
     ['annotations', { a: 'b' }, { template: { pod: { metadata: { annotations: { a: 'b' } } } } }],
     ['creationTimestamp', '2026-01-01T00:00:00Z', SAME],
     ['name', 'fixed', SAME, /labels and annotations/],

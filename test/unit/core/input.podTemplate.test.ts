@@ -29,6 +29,7 @@ describe('a pod template may not have', () => {
   test.each<[string, PodTemplate, string]>([
     ['a reserved label', { metadata: { labels: { 'holdfast.dev/installation': 'x' } } }, 'metadata.labels: holdfast.dev/installation is set by Holdfast'],
     ['the managed-by label', { metadata: { labels: { 'app.kubernetes.io/managed-by': 'helm' } } }, 'metadata.labels: app.kubernetes.io/managed-by is set'],
+    ['a label of ARC\'s', { metadata: { labels: { 'runner-deployment-name': 'linux' } } }, 'metadata.labels: by runner-deployment-name actions-runner-controller would take the pod for its own'],
     ['a reserved annotation', { metadata: { annotations: { 'holdfast.dev/probes': 'true' } } }, 'metadata.annotations: holdfast.dev/probes is set by Holdfast'],
     ['another restart policy', { spec: { restartPolicy: 'OnFailure' } }, 'spec.restartPolicy: must be Never'],
     ['an active deadline', { spec: { activeDeadlineSeconds: 5 } }, 'spec.activeDeadlineSeconds: it starts before'],

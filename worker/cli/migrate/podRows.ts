@@ -1,5 +1,5 @@
 /** What becomes of a pod template, and of the runner's container in it. Pure. */
-import { isReservedEnv, isReservedMetadata, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { isArcLabel, isReservedEnv, isReservedMetadata, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { isObject } from '../../../core/isObject.ts';
 import { convertFields, inside, silent, to, without, type FieldRow, type FieldRows } from './fieldRows.ts';
 import { quoted, type Json, type SetDraft } from './setDraft.ts';
@@ -13,7 +13,9 @@ const RUN = '/home/runner/run.sh';
 const metadataRow = (part: 'labels' | 'annotations'): FieldRow => (value, draft, field) => {
   if (!isObject(value)) return draft.fault(field, 'must be an object');
   for (const key of Object.keys(value).filter(isReservedMetadata)) draft.note(field, `${quoted(key)} is left out: Holdfast sets it itself`, 'metadata', part);
-  draft.put('metadata', part, Object.fromEntries(Object.entries(value).filter(([key]) => !isReservedMetadata(key))));
+  const isArcs = (key: string): boolean => part === 'labels' && isArcLabel(key);
+  for (const key of Object.keys(value).filter(isArcs)) draft.note(field, `${quoted(key)} is left out: by it ARC would take the pod for its own`, 'metadata', part);
+  draft.put('metadata', part, Object.fromEntries(Object.entries(value).filter(([key]) => !isReservedMetadata(key) && !isArcs(key))));
 };
 
 export const POD_METADATA_ROWS: FieldRows = {
