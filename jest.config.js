@@ -24,6 +24,8 @@ export default {
     labProject('temporal', 'workflow'),
     labProject('integration', 'integration'),
     labProject('e2e', 'e2e', 'chaos', 'attacks'),
+    // By hand: `npm run beside-arc`.
+    ...(process.env.HOLDFAST_TEST_ARC === '1' ? [labProject('arc', 'arc')] : []),
   ],
   // Longer than what waits in a test by itself, so that it says for what.
   testTimeout: 120_000,

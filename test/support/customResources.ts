@@ -1,10 +1,8 @@
 /** The definitions of custom resources that the chart can make objects of, as their projects publish them: out of their Go modules. */
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
-import { promisify } from 'node:util';
-import { ComponentUnavailableError } from '../../tools/lab/lab.ts';
+import { join } from 'node:path';
 import { objectsOf, type Manifest } from './chart.ts';
+import { goModuleFolder } from './goModule.ts';
 
 const MODULES = [
   { module: 'github.com/prometheus-operator/prometheus-operator@v0.85.0', folder: 'example/prometheus-operator-crd', files: ['monitoring.coreos.com_servicemonitors.yaml', 'monitoring.coreos.com_prometheusrules.yaml'] },
@@ -14,13 +12,9 @@ const MODULES = [
 
 /** @throws ComponentUnavailableError where Go or its modules cannot be had */
 export async function customResourceDefinitions(): Promise<Manifest[]> {
-  const PATH = [process.env['PATH'] ?? '', '/usr/local/go/bin'].join(delimiter);
   const perModule = MODULES.map(async ({ module, folder, files }) => {
-    const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', module], { env: { ...process.env, GOFLAGS: '', PATH } }).catch((error: unknown) => {
-      throw new ComponentUnavailableError('kubernetes', `${module} cannot be had: install Go >= 1.25`, error);
-    });
-    const { Dir } = JSON.parse(stdout) as { Dir: string };
-    return await Promise.all(files.map(async (file) => objectsOf(await readFile(join(Dir, folder, file), 'utf8'))));
+    const from = await goModuleFolder(module);
+    return await Promise.all(files.map(async (file) => objectsOf(await readFile(join(from, folder, file), 'utf8'))));
   });
   return (await Promise.all(perModule)).flat(2);
 }

@@ -23,3 +23,8 @@ export function outagesLabFolder(): string {
 export function chaosLabFolder(): string {
   return `${testLabFolder('kwok')}-chaos`;
 }
+
+/** The folder of the lab that another controller has to itself, which looks at all namespaces. */
+export function arcLabFolder(): string {
+  return `${testLabFolder('kwok')}-arc`;
+}

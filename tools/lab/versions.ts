@@ -48,6 +48,7 @@ const VERSITYGW = '1.8.0';
 const HELM = '3.19.2';
 const OTELCOL = '0.162.0';
 const COMPOSE = '2.40.3';
+const ARC = '0.27.6';
 /** The one in Temporal's CLI above. */
 const TEMPORAL_UI = '2.42.1';
 
@@ -253,6 +254,14 @@ export const BINARIES = {
     versionCheck: { args: ['version', '--short'], accept: /^v?2\.([3-9]\d)\./ },
     go: { kind: 'module', package: 'github.com/docker/compose/v2/cmd', goMod: `module build\ngo 1.25\nrequire github.com/docker/compose/v2 v${COMPOSE}\n`, ldflags: `-s -w -X github.com/docker/compose/v2/internal.Version=v${COMPOSE}` },
     fix: `install Docker Compose ${COMPOSE} (https://docs.docker.com/compose/install/), or Go >= 1.25 so that the lab can build it`,
+  },
+  'actions-runner-controller': {
+    name: 'actions-runner-controller',
+    release: 'actions-runner-controller',
+    version: ARC,
+    env: 'HOLDFAST_ACTIONS_RUNNER_CONTROLLER_BIN',
+    go: { kind: 'module', package: 'github.com/actions/actions-runner-controller', goMod: `module build\ngo 1.25\nrequire github.com/actions/actions-runner-controller v${ARC}\nreplace github.com/gregjones/httpcache => github.com/actions-runner-controller/httpcache v0.2.0\n`, ldflags: `-s -w -X github.com/actions/actions-runner-controller/build.Version=${ARC}` },
+    fix: 'install Go >= 1.25 so that the lab can build actions-runner-controller',
   },
   otelcol: {
     name: 'otelcol',
