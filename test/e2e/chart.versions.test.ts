@@ -19,7 +19,7 @@ await describeWithLab('the chart with worker versioning on a real node', { tempo
   let world: ChartWorld;
   let controller: WorkerController | undefined;
   beforeAll(async () => {
-    world = await ChartWorld.open(lab, TAGS, { workerDeployment: { enabled: true, scaledownDelay: '5s', deleteDelay: '5s' } });
+    world = await ChartWorld.open(lab, TAGS);
     const { home: { kubeConfig, name: namespace }, helm, client } = world;
     controller = await startWorkerController({ kubeConfig, kubeconfig: lab.kubernetes?.kubeconfig ?? '', namespace, helm, client });
   }, 180_000);
@@ -52,7 +52,8 @@ await describeWithLab('the chart with worker versioning on a real node', { tempo
   }
   /** Brings a release, and awaits that its version is current. @returns its build id */
   async function bring(command: 'install' | 'upgrade', tag: string, values: object): Promise<string> {
-    expect(await world.bring(command, tag, { ...values })).toContain(`kubectl get workerdeployment/${RELEASE}-worker --namespace ${world.home.name}`);
+    const worker = { ...(world.values(tag)['worker'] as object), workerDeployment: { enabled: true, scaledownDelay: '5s', deleteDelay: '5s' } };
+    expect(await world.bring(command, tag, { ...values, worker })).toContain(`kubectl get workerdeployment/${RELEASE}-worker --namespace ${world.home.name}`);
     const deploymentName = `${world.home.name}/${RELEASE}-worker`;
     const current = async (): Promise<string> => {
       const { workerDeploymentInfo } = await world.client.workflowService.describeWorkerDeployment({ namespace: 'default', deploymentName });
