@@ -49,7 +49,7 @@ test('histories are recorded only for a version that is not released', () => {
 });
 
 describe('the workflow', () => {
-  const { on, jobs } = parse(read('.github/workflows/release.yaml')) as { on: { push: { tags: string[] } }; jobs: { publish: { permissions: object; steps: { run?: string }[] } } };
+  const { on, jobs } = parse(read('.github/workflows/release.yaml')) as { on: { push: { tags: string[] } }; jobs: { publish: { permissions: object; steps: { run?: string; uses?: string }[] } } };
   const commands = jobs.publish.steps.flatMap(({ run }) => run ?? []);
 
   test('checks the tag before it publishes, with provenance', () => {
@@ -57,6 +57,10 @@ describe('the workflow', () => {
     expect(jobs.publish.permissions).toEqual({ contents: 'read', 'id-token': 'write' });
     expect(commands.indexOf('npm run release:check -- "$GITHUB_REF_NAME"')).toBeGreaterThan(-1);
     expect(commands.at(-1)).toBe('npm publish --provenance --access public');
+  });
+
+  test('takes actions by their commit: a tag may be moved, and these may publish', () => {
+    for (const { uses } of jobs.publish.steps) if (uses !== undefined) expect(uses).toMatch(/^actions\/[\w-]+@[0-9a-f]{40}$/);
   });
 
   test('names scripts that there are', () => {
