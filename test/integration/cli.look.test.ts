@@ -40,7 +40,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
   test('top counts it, and says how many ended badly', async () => {
     const { stdout } = await cli('top', '-o', 'json', '--limit', '1000');
     expect(JSON.parse(stdout)).toMatchObject({ runners: expect.arrayContaining([expect.objectContaining({ id })]), endedBadly: { count: expect.any(Number), ui: expect.stringContaining('http://ui.example') } });
-    expect((await cli('top')).stdout).toMatch(/^\S+Z {2}\d+ runners .*\n\d+ ended badly within an hour/);
+    expect((await cli('top')).stdout).toMatch(/^\S+Z {2}runners: \d+ .*\n\d+ ended badly within an hour/);
   });
 
   test('what is watched is told as it changes, until it has ended', async () => {
