@@ -105,7 +105,9 @@ await describeIf('docs/quickstart.md, in a cluster', prepare, NEEDS, (lab) => {
     await letGo(world.runners, pod?.metadata?.name ?? '');
     await uninstalled;
     told('away again');
-    expect(now(job)).toMatchObject({ conclusion: 'success', assignments: 1 });
+    const { conclusion, assignments, annotation, output } = now(job);
+    expect({ conclusion, assignments, annotation, interrupted: output.includes('interrupted') }).toEqual({ conclusion: 'success', assignments: 1, annotation: undefined, interrupted: false });
+    expect((await world.runners.core.readNamespace({ name: world.runners.name })).status?.phase).toBe('Active');
     await until('nothing to be listed', async () => (await world.running()).length === 0);
     expect(world.simulator.runners()).toEqual([]);
     await expect(world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).describe()).rejects.toThrow(ScheduleNotFoundError);

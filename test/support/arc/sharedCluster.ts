@@ -26,17 +26,9 @@ const HOLDFASTS_NAME = /\/(holdfast-|sh\.helm\.release\.v1\.holdfast\.)/;
 /** ARC is not in a hurry. */
 const PATIENCE_MS = 120_000;
 
-interface Parts {
-  readonly world: ClusterWorld;
-  readonly home: TestNamespace;
-  readonly other: TestNamespace;
-  readonly ledger: ObjectLedger;
-  readonly arc: ArcManagers;
-  readonly service: ScaleSetService;
-  readonly runners: ArcRunners;
+interface Parts extends Pick<SharedCluster, 'world' | 'home' | 'other' | 'ledger' | 'arc' | 'service' | 'runners' | 'byAdmin'> {
   readonly agent: KwokAgentProcess;
   readonly byWorker: ApiProxy;
-  readonly byAdmin: ApiProxy;
   readonly folder: string;
 }
 
