@@ -11,7 +11,7 @@ export interface OwnedDeletion {
 }
 
 export interface OwnedObjects {
-  /** All of them, or none. @throws ComputeError where the list cannot be had to its end */
+  /** All of them, or none; of what is a job's, whoever's it is. @throws ComputeError where the list cannot be had to its end */
   list(kind: OwnedKind, signal?: AbortSignal): Promise<OwnedObject[]>;
   /** The object as it is now. `undefined`: it is gone, or is not this installation's, or with `uid`: another one has its name. @throws ComputeError */
   look(object: Pick<OwnedObject, 'kind' | 'name' | 'namespace'> & { readonly uid?: string }): Promise<OwnedObject | undefined>;

@@ -33,7 +33,7 @@ interface OwnedCompute {
 }
 
 export async function createPorts(config: HoldfastConfig, { logger, metrics }: PortsOptions): Promise<Ports> {
-  const { compute, close } = await createCompute(config, { logger: logger.child({ component: 'compute' }), onRequest: metrics.kubernetesRequest });
+  const { compute, close } = await createCompute(config, { logger: logger.child({ component: 'compute' }), metrics });
   const ciServers = createCiServers(config.credentials, { logger: logger.child({ component: 'ci' }), onRequest: metrics.ciRequest });
   return {
     compute,
@@ -53,7 +53,7 @@ function supervised({ supervisorImage: image, store: place }: Extract<HoldfastCo
 }
 
 /** @throws KubeConfigError when the cluster cannot be found */
-export async function createCompute({ compute, installation }: HoldfastConfig, { logger, onRequest }: { logger: ActivityLogger; onRequest?: Metrics['kubernetesRequest'] }): Promise<OwnedCompute> {
+export async function createCompute({ compute, installation }: HoldfastConfig, { logger, metrics }: { logger: ActivityLogger; metrics?: Pick<Metrics, 'kubernetesRequest' | 'jobPods'> }): Promise<OwnedCompute> {
   if (compute.kind === 'process') {
     return { compute: createProcessCompute({ stateDir: compute.stateDir, installation, logger, anyCommand: compute.anyCommand, ...defined({ command: compute.command }) }) };
   }
@@ -70,7 +70,7 @@ export async function createCompute({ compute, installation }: HoldfastConfig, {
     policy: compute.policy,
     pod: { image: compute.image, ...defined({ command: compute.command, user: compute.user }), ...supervised(compute) },
     logger,
-    ...defined({ onRequest }),
+    ...defined({ onRequest: metrics?.kubernetesRequest, onJobPods: metrics?.jobPods }),
   });
   return { compute: kubernetes, close: async () => await kubernetes.close() };
 }

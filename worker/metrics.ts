@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { RequestObserver } from '../activities/ciServers/index.ts';
 import type { ApiMeasure } from '../activities/compute/kubernetes/apiServer.ts';
+import type { JobPodCount } from '../activities/compute/kubernetes/jobPods.ts';
 import type { SweepReport } from '../core/contract/index.ts';
 import { createJobDurations } from './demand/setMetrics.ts';
 import type { JobNews } from './demand/webhookDelivery.ts';
@@ -11,6 +12,8 @@ export interface Metrics {
   readonly registry: Registry;
   readonly ciRequest: RequestObserver;
   readonly kubernetesRequest: (measure: ApiMeasure) => void;
+  /** Pods that jobs have of their own. */
+  readonly jobPods: (count: JobPodCount) => void;
   /** A wait was completed (`true`), or nobody waited (`false`). */
   readonly completion: (completed: boolean) => void;
   readonly webhook: (outcome: string) => void;
@@ -33,6 +36,7 @@ export function createMetrics(): Metrics {
   const ciRemaining = new Gauge({ name: 'holdfast_ci_rate_limit_remaining', help: 'Requests left in the current window of the primary rate limit', labelNames: ['credential'], registers });
   const kubernetesRequests = new Counter({ name: 'holdfast_kubernetes_requests_total', help: 'Requests to the Kubernetes API', labelNames: ['verb', 'resource', 'status'], registers });
   const kubernetesSeconds = new Histogram({ name: 'holdfast_kubernetes_request_duration_seconds', help: 'Duration of requests to the Kubernetes API; of a watch: until it was opened', labelNames: ['verb', 'resource'], buckets: SECONDS, registers });
+  const jobPods = new Gauge({ name: 'holdfast_job_pods', help: "Pods, and Jobs of container steps, that GitHub's hooks have made for runners; owned=\"false\": they would outlive their runner", labelNames: ['owned'], registers });
   const completions = new Counter({ name: 'holdfast_wait_completions_total', help: 'Pod events that the watcher reported; answered="false": nobody waited for it', labelNames: ['answered'], registers });
   const webhooks = new Counter({ name: 'holdfast_webhook_deliveries_total', help: 'Webhook deliveries by what became of them', labelNames: ['outcome'], registers });
   const redeliveries = new Counter({ name: 'holdfast_webhook_redeliveries_total', help: 'Failed webhook deliveries that the CI server was asked to send again', labelNames: ['credential'], registers });
@@ -46,6 +50,10 @@ export function createMetrics(): Metrics {
     kubernetesRequest({ verb, resource, status, ms }) {
       kubernetesRequests.inc({ verb, resource, status: status === 0 ? 'none' : String(status) });
       kubernetesSeconds.observe({ verb, resource }, ms / 1_000);
+    },
+    jobPods({ owned, unowned }) {
+      jobPods.set({ owned: 'true' }, owned);
+      jobPods.set({ owned: 'false' }, unowned);
     },
     completion: (completed) => completions.inc({ answered: String(completed) }),
     webhook: (outcome) => webhooks.inc({ outcome }),

@@ -29,6 +29,11 @@ export function podName(identity: RunnerIdentity): string {
   return readable === '' ? `runner-${hash}` : `${readable}-${hash}`;
 }
 
+/** The workflow id that {@link podName} may have made this name of. `undefined`: it has made it of none. */
+export function workflowIdInPodName(name: string): string | undefined {
+  return /^(.+)-[0-9a-f]{10}$/.exec(name)?.[1];
+}
+
 /**
  * Name of a claim that is the life's own, whichever attempt mounts it: `<readable prefix of the workflow id>-<10 hex digits>-<name>`.
  * @param name - at most 40 characters

@@ -5,7 +5,7 @@ import { defined } from '../../core/defined.ts';
 import type { Finding, SweepPlan } from '../../core/sweep/decideSweep.ts';
 import { objectMark } from '../../core/sweep/objectMark.ts';
 import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
-import { repairPod, repairRegistration, repairResource, replaceHung, stopStep, terminateLife, wakeLife, type Repaired, type RepairTools } from './repairs.ts';
+import { repairJobObject, repairPod, repairRegistration, repairResource, replaceHung, stopStep, terminateLife, wakeLife, type Repaired, type RepairTools } from './repairs.ts';
 
 /** Items under way at once: each is a few requests, and others need the servers, too. */
 const AT_ONCE = 5;
@@ -61,7 +61,7 @@ async function attempt(tools: RepairTools, finding: Finding, pods: () => Promise
 async function act(tools: RepairTools, finding: Finding, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired | 'marked' | 'waits'> {
   switch (finding.subject) {
     case 'object':
-      if (finding.step === 'repair') return finding.object.kind === 'pod' ? await repairPod(tools, finding) : await repairResource(tools, finding, pods);
+      if (finding.step === 'repair') return await repairObject(tools, finding, pods);
       await tools.owned.mark(finding.object, objectMark(finding.as, finding.reason, Date.now()));
       return 'marked';
     case 'registration':
@@ -73,6 +73,11 @@ async function act(tools: RepairTools, finding: Finding, pods: () => Promise<rea
       if (finding.step === 'signal') await wakeLife(tools, finding.life);
       return finding.step === 'mark' ? 'marked' : 'waits';
   }
+}
+
+async function repairObject(tools: RepairTools, finding: Extract<Finding, { subject: 'object' }>, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired> {
+  if (finding.object.kind === 'pod') return await repairPod(tools, finding);
+  return finding.object.runnerPod === undefined ? await repairResource(tools, finding, pods) : await repairJobObject(tools, finding);
 }
 
 async function takeMarkAway({ owned, sources }: RepairTools, object: OwnedObject): Promise<void> {

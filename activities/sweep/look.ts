@@ -9,10 +9,11 @@ import type { SweepSpec } from '../../core/input/sweep.ts';
 import type { SeenObject, SweepFindings } from '../../core/sweep/decideSweep.ts';
 import type { LifeFacts, RunningLife, SeenRegistration } from '../../core/sweep/facts.ts';
 import { judgeRunner } from '../../core/sweep/judgeRunner.ts';
-import type { OwnedKind, OwnedObject } from '../../core/sweep/ownedObject.ts';
+import { JOB_OBJECT_KINDS, type OwnedObject } from '../../core/sweep/ownedObject.ts';
 import { isPlaceLabel, placeLabel, runnerHash } from '../compute/naming.ts';
 import type { OwnedObjects } from '../ownedObjects.ts';
 import { ComputeError } from '../ports.ts';
+import { seeJobObjects } from './jobObjects.ts';
 import { listScopes, type ListedScope } from './listScopes.ts';
 import { PolledQueues } from './polledQueues.ts';
 import type { SweepSources } from './sweepSources.ts';
@@ -23,6 +24,9 @@ const AT_ONCE = 10;
 /** Registrations without our label that Temporal's record is asked for in one sweep: it answers few such questions a second. */
 const MOST_RECORDS = 20;
 
+/** Lists that a worker may not have. */
+const CAN_DO_WITHOUT: ReadonlySet<string> = new Set(['secrets', 'claims', 'container steps', 'job secrets']);
+
 /** What was seen; `findings` only where nothing is missing. */
 export interface Look extends Pick<SweepReport, 'lookedAt' | 'incomplete' | 'unseen'> {
   readonly findings?: SweepFindings;
@@ -30,7 +34,7 @@ export interface Look extends Pick<SweepReport, 'lookedAt' | 'incomplete' | 'uns
   readonly outOfSight: number;
 }
 
-type Lists = Record<OwnedKind, OwnedObject[]> & { readonly running: WorkflowExecutionInfo[]; readonly deregistrations: { workflowId: string; taskQueue: string }[] };
+type Lists = Record<'pod' | 'secret' | 'claim', OwnedObject[]> & { readonly running: WorkflowExecutionInfo[]; readonly deregistrations: { workflowId: string; taskQueue: string }[] };
 
 /** @throws the signal's reason; whatever else goes wrong is a list that is incomplete */
 export async function look(sources: SweepSources, spec: SweepSpec, served: ServedPlace, owned: OwnedObjects, lives: TemporalLives, nowMs: number): Promise<Look> {
@@ -44,7 +48,7 @@ export async function look(sources: SweepSources, spec: SweepSpec, served: Serve
     } catch (error) {
       signal?.throwIfAborted();
       const why = error instanceof Error ? error.message : String(error);
-      const canDoWithout = sources.resources === 'where permitted' && (list === 'secrets' || list === 'claims') && error instanceof ComputeError && error.kind === 'forbidden';
+      const canDoWithout = sources.resources === 'where permitted' && CAN_DO_WITHOUT.has(list) && error instanceof ComputeError && error.kind === 'forbidden';
       (canDoWithout ? unseen : incomplete).push({ list, why });
       return undefined;
     }
@@ -55,9 +59,10 @@ export async function look(sources: SweepSources, spec: SweepSpec, served: Serve
   progress?.('listing pods, workflows and what belongs to them');
   // The pods first: a life that begins meanwhile is in the list of lives then.
   const pods = await attempt('pods', async () => await owned.list('pod', signal));
-  const [secrets = [], claims = [], running, deregistrations] = await Promise.all([
+  const [secrets = [], claims = [], jobObjects, running, deregistrations] = await Promise.all([
     attempt('secrets', async () => await owned.list('secret', signal)),
     attempt('claims', async () => await owned.list('claim', signal)),
+    Promise.all(JOB_OBJECT_KINDS.map(async (kind) => await attempt(`${kind}s`, async () => await owned.list(kind, signal)))),
     attempt('workflows', async () => await lives.running()),
     attempt('workflows that remove registrations', async () => await lives.deregistrations()),
   ]);
@@ -70,7 +75,8 @@ export async function look(sources: SweepSources, spec: SweepSpec, served: Serve
   const queues = new PolledQueues(sources.client);
   const seen = await attempt('workflows', async () => {
     const lifeOf = await livesOf(lists, lives);
-    return { lifeOf, lives: await runningLives(lists, lives, queues, nowMs, spec), knowsPlace: running.length > 0 || (await lives.knowsPlace()) };
+    const left = jobObjects.flatMap((listed) => listed ?? []);
+    return { lifeOf, jobObjects: await seeJobObjects(left, pods, sources.compute, lives), lives: await runningLives(lists, lives, queues, nowMs, spec), knowsPlace: running.length > 0 || (await lives.knowsPlace()) };
   });
   progress?.('listing registrations');
   const noted = [...pods, ...secrets].flatMap(({ registration }) => (registration?.scope && registration.credential !== undefined ? [{ scope: registration.scope, credential: registration.credential }] : []));
@@ -81,7 +87,7 @@ export async function look(sources: SweepSources, spec: SweepSpec, served: Serve
   if (seen === undefined || registrations === undefined || incomplete.length > 0) return { lookedAt, incomplete, unseen, outOfSight: scopes?.outOfSight ?? 0 };
   const podsOf = Map.groupBy(pods, ({ identity }) => identity?.workflowId);
   const seenObject = (object: OwnedObject): SeenObject => ({ object, life: seen.lifeOf(object), used: (podsOf.get(object.identity?.workflowId) ?? []).some((pod) => isOfSameRunner(object, pod)) });
-  const findings = { pods: pods.map(seenObject), resources: [...secrets, ...claims].map(seenObject), registrations, lives: withRegistrations(seen.lives, registrations), knowsPlace: seen.knowsPlace };
+  const findings = { pods: pods.map(seenObject), resources: [...secrets, ...claims].map(seenObject), jobObjects: seen.jobObjects, registrations, lives: withRegistrations(seen.lives, registrations), knowsPlace: seen.knowsPlace };
   return { lookedAt, incomplete, unseen, findings, outOfSight: scopes?.outOfSight ?? 0 };
 }
 

@@ -4,6 +4,7 @@ import { defined } from '../../core/defined.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import type { Finding } from '../../core/sweep/decideSweep.ts';
 import type { Judgement, RunningLife } from '../../core/sweep/facts.ts';
+import { judgeJobObject } from '../../core/sweep/judgeJobObject.ts';
 import { isOverdue, judgePod } from '../../core/sweep/judgePod.ts';
 import { judgeResource } from '../../core/sweep/judgeResource.ts';
 import { judgeRunner } from '../../core/sweep/judgeRunner.ts';
@@ -12,6 +13,7 @@ import type { OwnedObject, OwnedRegistration } from '../../core/sweep/ownedObjec
 import { zombieStep } from '../../core/sweep/zombieStep.ts';
 import type { OwnedObjects } from '../ownedObjects.ts';
 import { CiServerError } from '../ports.ts';
+import { seeJobObject } from './jobObjects.ts';
 import { closerLook, isOfSameRunner } from './look.ts';
 import { handOn } from './handOn.ts';
 import { PolledQueues } from './polledQueues.ts';
@@ -76,6 +78,18 @@ async function removeFirst({ ciServers, signal }: SweepSources, { name, id, scop
     signal?.throwIfAborted();
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** Deletes what a job has left, as it was just looked at. */
+export async function repairJobObject({ spec, owned, lives, sources }: RepairTools, { object, as, reason }: Extract<Finding, { subject: 'object' }>): Promise<Repaired> {
+  const now = await owned.look(object);
+  if (now?.mark === undefined) return CHANGED;
+  const { object: proven, used } = await seeJobObject(now, sources.compute, lives);
+  const judgement = judgeJobObject(proven, used, Date.now(), spec);
+  if (!isStill(judgement, as)) return left(judgement);
+  sources.logger.warn({ kind: now.kind, name: now.name, namespace: now.namespace, uid: now.uid, workflowId: proven.identity?.workflowId }, `deleting it: ${reason}`);
+  await owned.delete(now);
+  return { kind: 'repaired' };
 }
 
 /** Deletes a Secret or a claim, as it was just looked at. */

@@ -9,7 +9,7 @@ export interface SweepSources {
   /** For the workflows that it starts: those that go on removing a registration. */
   readonly taskQueue: string;
   readonly logger: Logger;
-  /** Secrets and claims: may this process do without their lists, where the cluster does not permit them? A worker may; see `unseen` in the report. */
+  /** Secrets, claims and what jobs have left: may this process do without their lists, where the cluster does not permit them? A worker may; see `unseen` in the report. */
   readonly resources: 'required' | 'where permitted';
   /** Told what it is doing, again and again. */
   readonly progress?: (doing: string) => void;

@@ -9,7 +9,7 @@ import { hashInRunnerName } from '../../core/domain/runnerName.ts';
 import type { ServedPlace } from '../../core/domain/place.ts';
 import type { SeenScope } from '../../core/input/sweep.ts';
 import type { LifeFacts, RunningLife } from '../../core/sweep/facts.ts';
-import { runnerHash } from '../compute/naming.ts';
+import { podName, runnerHash, workflowIdInPodName } from '../compute/naming.ts';
 
 /** How long one look may take, its retries included, in ms. */
 const LOOK_MS = 10_000;
@@ -19,6 +19,8 @@ const PING_MS = 5_000;
 const MAX_SCOPES = 200;
 /** A name is used by one life, which may have had several runs. */
 const MOST_NAMESAKES = 5;
+/** Runners of one life, one after the other. */
+const MOST_ATTEMPTS = 1_000;
 
 /** How a life has ended, by the status of its workflow; all others run. */
 const ENDED: Readonly<Record<string, LifeFacts>> = {
@@ -73,6 +75,21 @@ export class TemporalLives {
       if (runnerHash({ workflowId, firstRunId: firstRunId || runId }) === hashInRunnerName(name)) return true;
     }
     return false;
+  }
+
+  /**
+   * The runner whose pod has, or had, that name. The hash in it is that of a life's ids, which nobody can choose. It cannot be told of a workflow id with
+   * characters that no pod's name has, or one that is too long for a pod's name.
+   */
+  async runnerOfPod(name: string): Promise<RunnerIdentity | undefined> {
+    const workflowId = workflowIdInPodName(name);
+    const latest = workflowId === undefined ? undefined : await this.describe(workflowId);
+    if (workflowId === undefined || latest?.type !== RUNNER_WORKFLOW) return undefined;
+    const firstRunId = latest.raw.workflowExecutionInfo?.firstRunId || latest.runId;
+    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+      if (podName({ workflowId, firstRunId, attempt }) === name) return { workflowId, firstRunId, attempt };
+    }
+    return undefined;
   }
 
   /** Does a life have a runner of that name now, at whichever place? By visibility. */

@@ -34,9 +34,9 @@ export const SWEEP_SKIPS = [
   'kept',
   /** A claim that is named in a runner's input, as those of a set's slots are: it outlives its runners. */
   'outlives its runner',
-  /** A Secret or claim that a pod still uses. */
+  /** A Secret or claim that a pod still uses; what a job has made beside a runner that is there. */
   'in use',
-  /** A registration that nothing proves to be this installation's. */
+  /** A registration, or what a job has made, that nothing proves to be this installation's. */
   'not ours',
   /** A runner that is online, or runs a job. */
   'online or busy',
@@ -89,7 +89,7 @@ export interface SweepScope {
 }
 
 /**
- * A first look's finding about what cannot carry a mark itself: a registration or a workflow. Pods, Secrets and claims carry theirs as the
+ * A first look's finding about what cannot carry a mark itself: a registration or a workflow. Pods, Jobs, Secrets and claims carry theirs as the
  * annotation `holdfast.dev/sweep`.
  */
 export interface SweepMark {
@@ -141,7 +141,7 @@ export interface SweepReport {
   lookedAt: { lives?: number; pods?: number; secrets?: number; claims?: number; scopes?: number; registrations?: number };
   /** Lists that could not be had, or not to their end. Where there is one, nothing was touched. */
   incomplete: { list: string; why: string }[];
-  /** Lists that this process may not have and can do without: Secrets and claims, for a worker. */
+  /** Lists that this process may not have and can do without: Secrets (those of jobs have a list of their own) and claims, for a worker. */
   unseen: { list: string; why: string }[];
   /** Why nothing was touched, though all lists were there. */
   stopped?: string;

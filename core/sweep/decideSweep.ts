@@ -4,6 +4,7 @@ import { defined } from '../defined.ts';
 import type { SweepSpec } from '../input/sweep.ts';
 import { skip, type Judgement, type LifeFacts, type RunningLife, type SeenRegistration } from './facts.ts';
 import { scopeOf, scopesOffline } from './hungRunner.ts';
+import { judgeJobObject } from './judgeJobObject.ts';
 import { judgePod } from './judgePod.ts';
 import { judgeRegistration } from './judgeRegistration.ts';
 import { judgeResource } from './judgeResource.ts';
@@ -20,9 +21,18 @@ export interface SeenObject {
   readonly used: boolean;
 }
 
+/** What a job has made beside its runner's pod. */
+export interface SeenJobObject {
+  readonly object: OwnedObject;
+  /** Its runner's pod is there. */
+  readonly used: boolean;
+}
+
 export interface SweepFindings {
   readonly pods: readonly SeenObject[];
   readonly resources: readonly SeenObject[];
+  /** Those without an owner. */
+  readonly jobObjects: readonly SeenJobObject[];
   readonly registrations: readonly SeenRegistration[];
   readonly lives: readonly RunningLife[];
   /** Temporal has a record of some life of this place, running or not. */
@@ -72,6 +82,7 @@ export function decideSweep(found: SweepFindings, marks: readonly SweepMark[], n
 
   for (const { object, life } of found.pods) seenObject(object, judgePod(object, life, nowMs, spec));
   for (const { object, life, used } of found.resources) seenObject(object, judgeResource(object, life, used, nowMs, spec));
+  for (const { object, used } of found.jobObjects) seenObject(object, judgeJobObject(object, used, nowMs, spec));
   for (const registration of found.registrations) {
     judged(registration, judgeRegistration(registration), (as, reason) => {
       const earlier = markOf.get(`${as} ${registrationKey(registration)}`);

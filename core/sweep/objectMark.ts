@@ -1,4 +1,4 @@
-/** The text that a sweep leaves on a pod, Secret or claim: for people, and for the next sweep. Pure. */
+/** The text that a sweep leaves on a pod, Job, Secret or claim: for people, and for the next sweep. Pure. */
 import { SWEPT_KINDS, type SweptKind } from '../contract/index.ts';
 
 export interface ObjectMark {

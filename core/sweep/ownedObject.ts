@@ -2,7 +2,14 @@
 import type { PodView, RunnerIdentity } from '../domain/pod.ts';
 import type { SeenScope } from '../input/sweep.ts';
 
-export type OwnedKind = 'pod' | 'secret' | 'claim';
+export type OwnedKind = 'pod' | 'secret' | 'claim' | JobObjectKind;
+
+/**
+ * What GitHub's container hooks have made for a job beside its runner's pod, and what has no owner: the job's pod, what runs a step that is a container, and
+ * their Secrets. What has one goes with it.
+ */
+export const JOB_OBJECT_KINDS = ['job pod', 'container step', 'job secret'] as const;
+export type JobObjectKind = (typeof JOB_OBJECT_KINDS)[number];
 
 /** One object that carries this installation's label, at one moment. */
 export interface OwnedObject {
@@ -13,8 +20,10 @@ export interface OwnedObject {
   readonly resourceVersion: string;
   /** ms since the epoch. */
   readonly createdAtMs: number;
-  /** The runner that it was made for; of a claim: the life, with attempt 0. Absent: none in particular. */
+  /** The runner that it was made for; of a claim: the life, with attempt 0. Absent: none in particular, or it is a job's. */
   readonly identity?: RunnerIdentity;
+  /** Of what is a job's: the name of its runner's pod, as the hooks have noted it. */
+  readonly runnerPod?: string;
   /** What is noted of the runner's registration. */
   readonly registration?: OwnedRegistration;
   /** A person's "do not touch". */

@@ -1,16 +1,19 @@
-/** Pods with more than a runner in them: what outlives the runner and for how long, and what is none of the supervisor's business. */
+/** Pods with more than a runner in them, or beside it: what outlives the runner and for how long, and what is none of the supervisor's business. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect } from '@jest/globals';
+import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
-import { describeWithLab } from '../support/lab.ts';
 import { inContainer, PodLog } from '../support/podLog.ts';
+import { describeWithLab } from '../support/lab.ts';
+import { MAKES_JOB_PODS, lookAtJobObjects, makeJobObjects, ownersOf, type Owners } from '../support/jobObjects.ts';
 import { gracefully, interrupted, notExited, TICK } from '../support/stoppedChildren.ts';
 import { together, type Scenario } from '../support/together.ts';
+import { untilSeen } from '../support/until.ts';
 
 /** Processes of the node are nobody's to see by default. */
 const folder = mkdtempSync(join(tmpdir(), 'hf-sidecars-'));
@@ -131,6 +134,22 @@ const shared: Record<string, Scenario<ClusterWorld>> = {
   },
 };
 
+const jobPods: Record<string, Scenario<ClusterWorld>> = {
+  'pods that a job has of its own go with a runner that is killed, and their Secrets': async (world) => {
+    const life = await CommandRun.start(world, 'job-pods', `trap "exit 0" TERM; echo up; ${TICK}`, { stop: STOP, pod: { spec: { containers: [{ name: 'runner', env: [MAKES_JOB_PODS] }] } } });
+    const { pod } = await life.running();
+    const { core, name: namespace } = world.namespace;
+    const place = { kubeConfig: loadKubeConfig({ path: world.kubeconfig }), namespace };
+    const made = await makeJobObjects(place, pod, { image: BUSYBOX });
+    await world.namespace.waitForPod(made.job.name ?? '', ({ status }) => status?.phase === 'Running', 120_000);
+    const seen = async (): Promise<Owners> => ownersOf(await lookAtJobObjects(place, made));
+    await untilSeen('all to have an owner', seen, (owners) => Object.values(owners).every((each) => each?.[0]?.name === pod));
+    await core.deleteNamespacedPod({ name: pod, namespace, body: { gracePeriodSeconds: 0 } });
+    expect(await life.ends()).toMatchObject({ outcome: 'errored', cause: 'deleted_externally' });
+    await untilSeen('nothing of the job to be left', seen, (owners) => Object.keys(owners).length === 0);
+  },
+};
+
 const HUNGRY_BOUND_MS = 1_500;
 
 /** A job that takes every core several times over does not keep its supervisor from passing a signal on. */
@@ -160,7 +179,7 @@ async function measureHunger(world: ClusterWorld): Promise<void> {
 const nothingLeft = { 'nothing is left: no pod, Secret or running workflow': async (world: ClusterWorld) => await world.expectNothingLeft() };
 
 await describeWithLab('pods with more than a runner', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false, settings: { HOLDFAST_POD_POLICY_FILE: POLICY } }), { ...sidecars, ...shared }, { afterwards: nothingLeft });
+  together(async () => await ClusterWorld.open(lab, { webhook: false, settings: { HOLDFAST_POD_POLICY_FILE: POLICY } }), { ...sidecars, ...shared, ...jobPods }, { afterwards: nothingLeft });
 });
 
 await describeWithLab('a hungry job', { temporal: true, nodes: 'kubelet' }, (lab) => {

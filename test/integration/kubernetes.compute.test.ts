@@ -254,7 +254,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       await watch.stop();
       expect(await compute.deletePod(pod)).toBe('gone');
       await compute.deleteRegistrationSecret(ask.identity);
-      expect((await checkPermissions(account, undefined)).missing).toHaveLength(14);
+      expect((await checkPermissions(account, undefined)).missing).toHaveLength(Object.values(requiredPermissions).flat().length);
     });
 
     test('deploy/rbac.yaml grants exactly the required ones', async () => {

@@ -6,6 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { actAs, applyManifest } from '../support/clusterAccounts.ts';
+import { makeJobObjects } from '../support/jobObjects.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
 import { until } from '../support/until.ts';
@@ -48,6 +49,7 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
     const volumeClaims = [{ name: 'work', mountPath: '/work', storage: '1Gi' }];
     const withClaim = await world.terminated();
     const lost = await world.run(withClaim, undefined, { volumeClaims });
+    await makeJobObjects(world.harness, lost.name, { scheduler: 'contract' });
     await world.harness.vanish(lost);
 
     const { owned } = compute;
@@ -59,7 +61,7 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
       expect({ incomplete, unseen, items: items.map((item) => `${item.done} ${item.kind}`).toSorted() }).toEqual({
         incomplete: [],
         unseen: [],
-        items: [`${done} ghost registration`, `${done} orphaned pod`, `${done} orphaned resource`, `${done} orphaned resource`],
+        items: [`${done} ghost registration`, `${done} orphaned pod`, ...Array.from({ length: 6 }, () => `${done} orphaned resource`)],
       });
       await owned?.saveMarks(world.marks);
     }

@@ -4,6 +4,7 @@ import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.t
 import { DEREGISTRATION_WORKFLOW, FORCED_TO_FAIL, NOT_HEARD_OF, WORKER_NEVER_CAME_BACK, doubtSignal, podStateSignal } from '../../core/contract/index.ts';
 import type { Supervision } from '../../core/domain/pod.ts';
 import { signalsOf } from '../support/demandSets.ts';
+import { lookAtJobObjects, makeJobObjects, type JobObjects } from '../support/jobObjects.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
 import { untilSeen } from '../support/until.ts';
@@ -155,5 +156,21 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await world.sweep()).toMatchObject({ counts: { 'orphaned resource': { repaired: 2 } } });
     // The claim goes as soon as the controller of its protection has seen that nobody uses it.
     await untilSeen('nothing to be left', async () => await world.names(), (names) => Object.values(names).flat().length === 0);
+  });
+
+  test('orphaned resource: what a job has left beside a runner whose pod is gone; never what is not ours', async () => {
+    const life = await world.terminated();
+    const pod = await world.run(life);
+    const left = await makeJobObjects(world.harness, pod.name, { scheduler: 'contract' });
+    const others = await makeJobObjects(world.harness, 'theirs-0123456789', { scheduler: 'contract' });
+    const names = async (objects: JobObjects): Promise<string[]> => Object.keys(await lookAtJobObjects(world.harness, objects));
+    expect(await world.sweep({ minAge: '30s' })).toMatchObject({ items: [], skipped: { 'in use': 4, 'not ours': 4 } });
+
+    await world.harness.vanish(pod);
+    expect(await world.sweep()).toMatchObject({ incomplete: [], counts: { 'orphaned resource': { found: 4, marked: 4 } }, items: expect.arrayContaining([expect.objectContaining({ what: `job pod ${left.job.name}`, reason: `the job pod of a runner whose pod ${pod.name} is gone`, workflowId: life.identity.workflowId })]) });
+    expect(await world.sweep()).toMatchObject({ counts: { 'orphaned resource': { repaired: 4 } }, skipped: { 'not ours': 4 } });
+    await untilSeen('nothing of it to be left', async () => await names(left), (each) => each.length === 0);
+    expect(await names(others)).toHaveLength(4);
+    expect(await world.sweep()).toMatchObject({ items: [] });
   });
 });

@@ -52,7 +52,7 @@ await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ l
     const [finding, ...others] = await checkCompute(poor);
     expect(others).toEqual([]);
     expect(finding?.level).toBe('error');
-    expect(finding?.what).toMatch(new RegExp(`^Kubernetes permissions missing: ${user} may not, in namespace "${namespace}": create pods, .*delete secrets, .*delete persistentvolumeclaims, get namespaces "kube-system"$`));
+    expect(finding?.what).toMatch(new RegExp(`^Kubernetes permissions missing: ${user} may not, in namespace "${namespace}": create pods, .*delete secrets, .*delete persistentvolumeclaims, .*delete jobs, get namespaces "kube-system"$`));
     execFileSync('sh', ['-c', finding?.fix ?? 'false'], { env: { ...process.env, KUBECONFIG: admin, PATH: `${join(kubectl, '..')}:${process.env['PATH']}` } });
     expect(await checkCompute(poor)).toEqual([{ level: 'ok', what: expect.stringContaining(`${user} has all permissions`) }]);
   });

@@ -16,6 +16,7 @@ import { loadConfig } from '../../worker/settings/config.ts';
 import { actAs, applyManifest } from '../support/clusterAccounts.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
+import { MAKES_JOB_PODS, makeJobObjects } from '../support/jobObjects.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { actAsShippedWorker, shippedPermissions } from '../support/shippedRole.ts';
@@ -82,6 +83,11 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
   async function unmakable(): Promise<void> {
     await start({ pod: { spec: { ...POD.pod?.spec, priorityClassName: 'none-such' } } });
   }
+  async function withJobPods(): Promise<void> {
+    const { pod } = await idle({ pod: { spec: { ...POD.pod?.spec, containers: [{ name: 'runner', env: [MAKES_JOB_PODS] }] } } });
+    await makeJobObjects(harness, pod.name, { scheduler: 'contract' });
+  }
+  const step = () => ({ kind: 'container step', name: 'a-step', namespace: harness.namespace }) as const;
   const nothing = async (): Promise<void> => undefined;
 
   /** What a life, or the worker, does to need each of them. */
@@ -100,6 +106,13 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
     'create secrets': start,
     'get secrets': unmakable,
     'delete secrets': ended,
+    'patch secrets': withJobPods,
+    // Its sweep looks at one before it deletes it.
+    'get jobs': async () => await compute.owned?.look(step()).catch((error: unknown) => failures.push(error)),
+    'list jobs': withJobPods,
+    'watch jobs': withJobPods,
+    'patch jobs': withJobPods,
+    'delete jobs': async () => await compute.owned?.delete({ ...step(), uid: 'u', resourceVersion: '1', createdAtMs: 0, held: false, terminating: false }).catch((error: unknown) => failures.push(error)),
     'create persistentvolumeclaims': async () => await start(CLAIMS),
     'get persistentvolumeclaims': async () => await start(CLAIMS),
     'patch persistentvolumeclaims': async () => {

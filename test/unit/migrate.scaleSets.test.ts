@@ -80,7 +80,7 @@ describeRows(
       },
       /DECIDE no service account is named/,
     ],
-    ['containerMode', { type: 'kubernetes-novolume' }, runner({ env: [{ value: '/home/runner/k8s-novolume/index.js' }, {}, {}, { name: 'ACTIONS_RUNNER_IMAGE', value: RUNNER_IMAGE }] }), /neither counts nor removes/],
+    ['containerMode', { type: 'kubernetes-novolume' }, runner({ env: [{ value: '/home/runner/k8s-novolume/index.js' }, {}, {}, { name: 'ACTIONS_RUNNER_IMAGE', value: RUNNER_IMAGE }] }), /which go when their runner's pod goes/],
   ],
   (field, value) => [{ githubConfigUrl: 'https://github.com/acme', maxRunners: 5, [field]: value }],
 );

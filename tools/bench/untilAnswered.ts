@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isGrpcServiceError } from '@temporalio/client';
+import { isGrpcServiceError, QueryNotRegisteredError } from '@temporalio/client';
 
 /** google.rpc.Code: what an overloaded server, or a worker that is behind, says of a question; the next one may be answered. */
-const NOT_NOW = new Set([4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 14 /* UNAVAILABLE */]);
+const NOT_NOW = new Set([4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 9 /* FAILED_PRECONDITION: of a workflow whose tasks time out */, 14 /* UNAVAILABLE */]);
 
 /** Asks Temporal until it answers, and tells when it did not. @throws Error what it answers otherwise */
 export async function untilAnswered<T>({ progress }: { readonly progress: (line: string) => void }, ask: () => Promise<T>): Promise<T> {
@@ -10,6 +10,8 @@ export async function untilAnswered<T>({ progress }: { readonly progress: (line:
     try {
       return await ask();
     } catch (failed) {
+      // Of a run that has just begun, and has not come to its handlers.
+      if (failed instanceof QueryNotRegisteredError) continue;
       const error = failed instanceof Error && isGrpcServiceError(failed.cause) ? failed.cause : failed;
       if (!isGrpcServiceError(error) || !NOT_NOW.has(error.code)) throw failed;
       progress(`no answer: ${error.details}`);

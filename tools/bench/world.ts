@@ -67,6 +67,10 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
   const interrupted = interruption();
   try {
     return await Promise.race([interrupted, bringUpAndRun()]);
+  } catch (error) {
+    // Now: what is asked again in the background may end the process while all is closed.
+    progress(`failed: ${String(error)}`);
+    throw error;
   } finally {
     for (const close of closers) await close().catch((error: unknown) => progress(`cleaning up: ${String(error)}`));
   }

@@ -1,11 +1,15 @@
 import type { V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
+import { defined } from '../../../core/defined.ts';
 import { ComputeError } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
 import { apiFailure, isAbsence, toComputeError } from './errors.ts';
 import { belongsTo, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
-export type Resource = 'pods' | 'secrets' | 'persistentvolumeclaims' | 'configmaps';
+export type Resource = 'pods' | 'secrets' | 'persistentvolumeclaims' | 'configmaps' | 'jobs';
+
+/** Below which path the API server has them. */
+const rootOf = (resource: Resource): string => (resource === 'jobs' ? '/apis/batch/v1' : '/api/v1');
 
 /** Where a worker's runners are. */
 export interface RunnerNamespaces {
@@ -27,7 +31,7 @@ export class ApiObjects {
 
   /** Path of all objects of that kind that there can be. */
   allOf(resource: Resource): string {
-    return this.#namespaces.all ? `/api/v1/${resource}` : this.pathOf(resource, undefined);
+    return this.#namespaces.all ? `${rootOf(resource)}/${resource}` : this.pathOf(resource, undefined);
   }
 
   /**
@@ -36,14 +40,14 @@ export class ApiObjects {
    * @throws ComputeError `invalid` for a namespace that this worker does not use
    */
   pathOf(resource: Resource, namespace: string | undefined, name?: string): string {
-    const collection = `/api/v1/namespaces/${encodeURIComponent(this.#namespaceOf(namespace))}/${resource}`;
+    const collection = `${rootOf(resource)}/namespaces/${encodeURIComponent(this.#namespaceOf(namespace))}/${resource}`;
     return name === undefined ? collection : `${collection}/${encodeURIComponent(name)}`;
   }
 
   /** `undefined`: there is none, by the API server's own word. @throws ComputeError */
-  async get<T>(resource: Resource, namespace: string | undefined, name: string, metadataOnly = false): Promise<T | undefined> {
+  async get<T>(resource: Resource, namespace: string | undefined, name: string, metadataOnly = false, signal?: AbortSignal): Promise<T | undefined> {
     try {
-      return await this.#api.call<T>({ verb: 'get', resource, path: this.pathOf(resource, namespace, name), metadataOnly });
+      return await this.#api.call<T>({ verb: 'get', resource, path: this.pathOf(resource, namespace, name), metadataOnly, ...defined({ signal }) });
     } catch (error) {
       if (isAbsence(error, name)) return undefined;
       throw toComputeError(error, `get ${this.#describe(resource, namespace, name)}`);

@@ -52,6 +52,12 @@ export function isOtherUid(error: unknown): boolean {
   return failure?.status === 409 && failure.reason === 'Conflict' && /UID in the precondition/.test(failure.message);
 }
 
+/** The same of a patch that names a UID, which is refused as an attempt to change it. */
+export function isOtherObject(error: unknown): boolean {
+  const failure = apiFailure(error);
+  return failure?.own === true && (failure.status === 422 || failure.status === 409) && /metadata\.uid|UID in (the )?precondition/.test(failure.message);
+}
+
 /** The API server's own word that it does not remember what happened since that resource version. */
 export function isExpired(error: unknown): boolean {
   const failure = apiFailure(error);

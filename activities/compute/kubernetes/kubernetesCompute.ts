@@ -1,5 +1,6 @@
 /** Runners as pods: what the port asks for, put together from the parts beside this file. */
 import type { KubeConfig, V1Node, V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
+import { defined } from '../../../core/defined.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 import { podTemplateErrors } from '../../../core/input/podTemplate.ts';
 import { podName } from '../naming.ts';
@@ -11,6 +12,7 @@ import { AskedDeletions } from './askedDeletions.ts';
 import { askForDeletion } from './askForDeletion.ts';
 import { clusterId } from './clusterId.ts';
 import { isAbsence, toComputeError } from './errors.ts';
+import { JobPods, type JobPodCount } from './jobPods.ts';
 import { LivePods } from './livePods.ts';
 import { belongsTo, isLabelValue, ownSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
@@ -37,6 +39,8 @@ export interface KubernetesComputeOptions extends ApiServerOptions {
   readonly logger: Logger;
   /** A watch that is silent for so long counts as dead, in ms. @default 30000 */
   readonly quietMs?: number;
+  /** Told of the pods that jobs have of their own, once a runner is there that makes such. */
+  readonly onJobPods?: (count: JobPodCount) => void;
   /** First delay after a lost watch, in ms; doubles up to 30 s. @default 500 */
   readonly minBackoffMs?: number;
 }
@@ -159,14 +163,18 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     owned: createOwnedObjects(api, objects, installation),
 
-    watch: async (listener) =>
-      pods.watch({
-        changed(pod, previous) {
-          if (pod.gone) asked.over(pod.uid);
-          listener.changed(pod, previous);
-        },
-        relisted: (all) => listener.relisted(all),
-      }),
+    async watch(listener) {
+      const jobPods = new JobPods(api, objects, { installation, logger, quietMs, ...defined({ onCount: options.onJobPods }) });
+      const changed: typeof listener.changed = (pod, previous) => {
+        if (pod.gone) asked.over(pod.uid);
+        listener.changed(pod, previous);
+      };
+      const watch = pods.watch({ changed, relisted: (all) => listener.relisted(all) }, (pod) => jobPods.runnerSeen(pod));
+      return {
+        synced: () => watch.synced(),
+        stop: async () => void (await Promise.all([watch.stop(), jobPods.stop()])),
+      };
+    },
 
     close: () => api.close(),
   };

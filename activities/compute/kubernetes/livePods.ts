@@ -83,13 +83,14 @@ export class LivePods {
     return views;
   }
 
-  /** @throws Error when they are watched already */
-  watch(listener: PodListener): { stop(): Promise<void>; synced(): boolean } {
+  /** @param seen - told of each pod as it was listed or watched @throws Error when they are watched already */
+  watch(listener: PodListener, seen: (pod: V1Pod) => void): { stop(): Promise<void>; synced(): boolean } {
     if (this.#cache) throw new Error('The pods are watched already: one watch per process');
     const { labelSelector, logger, quietMs, minBackoffMs } = this.#options;
     const cache = new PodCache(this.#api, {
       path: this.#objects.allOf('pods'),
       labelSelector,
+      seen,
       listener: {
         changed: (pod, previous) => {
           if (pod.gone) this.#gone.set(pod.uid, true);

@@ -37,6 +37,8 @@ export const UPLOAD_TIMEOUT_ANNOTATION = `${RESERVED_METADATA_PREFIX}upload-time
 export const STOP_REASON_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-reason`;
 /** When that was stated last: a change, where the reason is stated again. */
 export const STOP_STATED_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-stated`;
+/** Of what GitHub's container hooks make for a job: the name of its runner's pod. */
+export const JOB_OF_LABEL = 'runner-pod';
 /** The runner's workflow, as far as a label can carry its id: `kubectl get pods,secrets,pvc -l holdfast.dev/workflow=…` finds what a terminated one left. */
 export const WORKFLOW_LABEL = `${RESERVED_METADATA_PREFIX}workflow`;
 
@@ -47,6 +49,11 @@ export function ownLabels(installation: string, more: Readonly<Record<string, st
   const labels: Record<string, string> = {};
   for (const [key, value] of Object.entries(more)) labels[key] = labelValue(value);
   return { ...labels, [MANAGED_BY_LABEL]: 'holdfast', [INSTALLATION_LABEL]: installation };
+}
+
+/** Nobody but people is to touch the object of these annotations. */
+export function isHeld(annotations: Readonly<Record<string, string>>): boolean {
+  return (annotations[HOLD_ANNOTATION] ?? 'false') !== 'false';
 }
 
 /** {@link WORKFLOW_LABEL} of what belongs to one life. */

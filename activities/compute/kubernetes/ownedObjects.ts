@@ -5,18 +5,19 @@ import type { SweepMark } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
-import type { OwnedKind, OwnedObject, OwnedRegistration } from '../../../core/sweep/ownedObject.ts';
+import { JOB_OBJECT_KINDS, type OwnedKind, type OwnedObject, type OwnedRegistration } from '../../../core/sweep/ownedObject.ts';
 import type { OwnedObjects } from '../../ownedObjects.ts';
 import type { ApiObjects, Resource } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
 import { askForDeletion } from './askForDeletion.ts';
-import { apiFailure, isAbsence, isOtherUid, toComputeError } from './errors.ts';
-import { ATTEMPT_ANNOTATION, FIRST_RUN_ID_ANNOTATION, HOLD_ANNOTATION, INSTALLATION_LABEL, JOB_TIMEOUT_CAP_ANNOTATION, SWEEP_ANNOTATION, WORKFLOW_ID_ANNOTATION, ownLabels, ownSelector } from './metadata.ts';
+import { isAbsence, isOtherObject, isOtherUid, toComputeError } from './errors.ts';
+import { ATTEMPT_ANNOTATION, FIRST_RUN_ID_ANNOTATION, INSTALLATION_LABEL, JOB_OF_LABEL, JOB_TIMEOUT_CAP_ANNOTATION, SWEEP_ANNOTATION, WORKFLOW_ID_ANNOTATION, isHeld, ownLabels, ownSelector } from './metadata.ts';
 import { listObjects } from './objectList.ts';
 import { annotatedRegistration } from './registrationSecret.ts';
 import { viewOfPod } from './viewOfPod.ts';
 
-const RESOURCES = { pod: 'pods', secret: 'secrets', claim: 'persistentvolumeclaims' } as const satisfies Record<OwnedKind, Resource>;
+const RESOURCES = { pod: 'pods', secret: 'secrets', claim: 'persistentvolumeclaims', 'job pod': 'pods', 'container step': 'jobs', 'job secret': 'secrets' } as const satisfies Record<OwnedKind, Resource>;
+const isJobs = (kind: OwnedKind): boolean => JOB_OBJECT_KINDS.some((each) => each === kind);
 
 const marks = z.array(z.object({ kind: z.enum(['ghost registration', 'zombie runner', 'hung runner', 'orphaned step']), key: z.string(), since: z.string(), unpolled: z.number().exactOptional() }));
 
@@ -26,6 +27,11 @@ interface AnyObject {
 
 export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installation: string): OwnedObjects {
   const marksName = `holdfast-sweep-${installation.toLowerCase().replaceAll('_', '-')}`;
+
+  /** Labelled as this installation's; of what is a job's: as a runner's, and without an owner. */
+  function isOf(kind: OwnedKind, { metadata: { labels = {}, ownerReferences = [] } = {} }: AnyObject): boolean {
+    return isJobs(kind) ? labels[JOB_OF_LABEL] !== undefined && ownerReferences.length === 0 : labels[INSTALLATION_LABEL] === installation;
+  }
 
   async function loadMarks(): Promise<SweepMark[]> {
     const kept = await objects.get<V1ConfigMap>('configmaps', undefined, marksName);
@@ -38,7 +44,10 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
       const found: OwnedObject[] = [];
       const resource = RESOURCES[kind];
       const metadataOnly = kind !== 'pod';
-      const options = { resource, path: objects.allOf(resource), labelSelector: ownSelector(installation), metadataOnly, onObject: (object: AnyObject) => found.push(ownedObject(kind, object)) };
+      const onObject = (object: AnyObject): void => {
+        if (isOf(kind, object)) found.push(ownedObject(kind, object));
+      };
+      const options = { resource, path: objects.allOf(resource), labelSelector: isJobs(kind) ? JOB_OF_LABEL : ownSelector(installation), metadataOnly, onObject };
       try {
         await listObjects(api, metadataOnly ? 'PartialObjectMetadataList' : 'PodList', { ...options, ...defined({ signal }) });
       } catch (error) {
@@ -49,8 +58,7 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
 
     async look({ kind, name, namespace, uid }) {
       const object = await objects.get<AnyObject>(RESOURCES[kind], namespace, name, kind !== 'pod');
-      const isOurs = object?.metadata?.labels?.[INSTALLATION_LABEL] === installation && (uid === undefined || object.metadata.uid === uid);
-      return object === undefined || !isOurs ? undefined : ownedObject(kind, object);
+      return object === undefined || !isOf(kind, object) || (uid !== undefined && object.metadata?.uid !== uid) ? undefined : ownedObject(kind, object);
     },
 
     async mark({ kind, name, namespace, uid }, text) {
@@ -68,7 +76,7 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
       const path = objects.pathOf(resource, namespace, name);
       if (kind === 'pod') return await askForDeletion(api, path, { name, uid, namespace }, how);
       try {
-        await api.call({ verb: 'delete', resource, path, body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } } });
+        await api.call({ verb: 'delete', resource, path, body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion }, propagationPolicy: 'Background' } });
         return 'gone';
       } catch (error) {
         if (isAbsence(error, name) || isOtherUid(error)) return 'gone';
@@ -98,14 +106,8 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
   }
 }
 
-/** A patch that names another UID than the object's is refused as an attempt to change it. */
-function isOtherObject(error: unknown): boolean {
-  const failure = apiFailure(error);
-  return failure?.own === true && (failure.status === 422 || failure.status === 409) && /uid/i.test(failure.message);
-}
-
 function ownedObject(kind: OwnedKind, object: AnyObject): OwnedObject {
-  const { name = '', namespace = '', uid = '', resourceVersion = '', creationTimestamp, deletionTimestamp, annotations = {} } = object.metadata ?? {};
+  const { name = '', namespace = '', uid = '', resourceVersion = '', creationTimestamp, deletionTimestamp, annotations = {}, labels = {} } = object.metadata ?? {};
   return {
     kind,
     name,
@@ -113,9 +115,10 @@ function ownedObject(kind: OwnedKind, object: AnyObject): OwnedObject {
     uid,
     resourceVersion,
     createdAtMs: new Date(creationTimestamp ?? Number.NaN).getTime(),
-    held: annotations[HOLD_ANNOTATION] !== undefined && annotations[HOLD_ANNOTATION] !== 'false',
+    held: isHeld(annotations),
     terminating: deletionTimestamp !== undefined,
-    ...defined({ identity: identityIn(annotations), registration: registrationIn(annotations), mark: annotations[SWEEP_ANNOTATION] }),
+    ...defined({ mark: annotations[SWEEP_ANNOTATION] }),
+    ...(isJobs(kind) ? defined({ runnerPod: labels[JOB_OF_LABEL] }) : defined({ identity: identityIn(annotations), registration: registrationIn(annotations) })),
     ...(kind === 'pod' ? { pod: viewOfPod(object as V1Pod, new Date().toISOString()), ...defined({ jobTimeoutCapMs: parseDuration(annotations[JOB_TIMEOUT_CAP_ANNOTATION] ?? '') }) } : {}),
   };
 }

@@ -10,9 +10,13 @@ import { toComputeError } from './errors.ts';
 export const requiredPermissions = {
   pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
   'pods/log': ['get'],
-  secrets: ['create', 'get', 'delete'],
+  secrets: ['create', 'get', 'patch', 'delete'],
   persistentvolumeclaims: ['create', 'get', 'patch', 'delete'],
+  jobs: ['get', 'list', 'watch', 'patch', 'delete'],
 } as const;
+
+/** API groups of those that are not in the core one. */
+const GROUPS: Readonly<Record<string, string>> = { jobs: 'batch' };
 
 /** To tell which cluster this is, see clusterId.ts. To read a namespace is a permission in that namespace. */
 const CLUSTER_ID_PERMISSION = { resource: 'namespaces', verb: 'get', name: CLUSTER_ID_NAMESPACE } as const;
@@ -66,7 +70,7 @@ export function permissionFix(user: string, namespace: string | undefined): stri
     stringify({ apiVersion, kind, metadata, rules }),
     stringify({ apiVersion, kind: `${kind}Binding`, metadata, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name }, subjects: [subjectOf(user)] }),
   ];
-  const rules = Object.entries(requiredPermissions).map(([resource, verbs]) => ({ apiGroups: [''], resources: [resource], verbs: [...verbs] }));
+  const rules = Object.entries(requiredPermissions).map(([resource, verbs]) => ({ apiGroups: [GROUPS[resource] ?? ''], resources: [resource], verbs: [...verbs] }));
   const { resource, verb, name } = CLUSTER_ID_PERMISSION;
   const clusterId = { apiGroups: [''], resources: [resource], resourceNames: [name], verbs: [verb] };
   const documents =
@@ -99,7 +103,7 @@ async function isAllowed(api: ApiServer, { resource: path, verb, name }: Permiss
     body: {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: defined({ resource, verb, subresource, name, namespace: name ?? namespace }) },
+      spec: { resourceAttributes: defined({ group: GROUPS[path], resource, verb, subresource, name, namespace: name ?? namespace }) },
     },
   });
   return review.status?.allowed === true;

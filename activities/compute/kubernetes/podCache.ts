@@ -16,6 +16,8 @@ export interface PodCacheOptions {
   readonly path: string;
   readonly labelSelector: string;
   readonly listener: PodListener;
+  /** Told of each pod as it was listed or watched, before the listener is. */
+  readonly seen?: (pod: V1Pod) => void;
   /** Does the API server itself say that there is no such pod (this UID) any more? */
   readonly isGone: (pod: PodRef) => Promise<boolean>;
   /** Told of each loss of the watch and of listeners that throw. */
@@ -165,6 +167,7 @@ export class PodCache {
   }
 
   #view(pod: V1Pod): PodView {
+    this.#guard(() => this.#options.seen?.(pod));
     return viewOfPod(pod, new Date().toISOString(), this.#pods.get(pod.metadata?.name ?? ''));
   }
 

@@ -8,7 +8,7 @@ import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
 import { HOUR, MINUTE, NOW, RUNNING, SECOND, SPEC, TERMINATED, ago, ghost, life, object, pod, specOf } from '../../support/sweptThings.ts';
 
 const seen = (it: OwnedObject, its: LifeFacts = TERMINATED): SeenObject => ({ object: it, life: its, used: false });
-const nothing: SweepFindings = { pods: [], resources: [], registrations: [], lives: [], knowsPlace: true };
+const nothing: SweepFindings = { pods: [], resources: [], jobObjects: [], registrations: [], lives: [], knowsPlace: true };
 const decide = (found: Partial<SweepFindings>, marks: readonly SweepMark[] = [], input: object = {}): SweepPlan => decideSweep({ ...nothing, ...found }, marks, NOW, specOf(input));
 const steps = ({ findings }: SweepPlan): string[] => findings.map(({ step }) => step);
 

@@ -2,6 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { FORCED_TO_FAIL, STEP_WITHOUT_JOB, type RunnerPhase, type SweepSkip, type SweptKind } from '../../../core/contract/index.ts';
 import type { LifeFacts, RunningLife, SeenRegistration } from '../../../core/sweep/facts.ts';
+import { judgeJobObject } from '../../../core/sweep/judgeJobObject.ts';
 import { judgePod } from '../../../core/sweep/judgePod.ts';
 import { judgeRegistration } from '../../../core/sweep/judgeRegistration.ts';
 import { judgeResource } from '../../../core/sweep/judgeResource.ts';
@@ -61,6 +62,23 @@ describe('a Secret or claim', () => {
     ['… that Temporal does not know', claim(), UNKNOWN, false, condemns('orphaned resource')],
   ])('%s', (_what, it, its, used, expected) => {
     expect(judgeResource(it, its, used, NOW, SPEC)).toEqual(expect.objectContaining(expected));
+  });
+});
+
+describe('what a job has made beside its runner', () => {
+  const of = (more: Partial<OwnedObject> = {}): OwnedObject => object({ kind: 'job pod', runnerPod: 'p', ...more });
+
+  test.each<[what: string, it: OwnedObject, used: boolean, expected: object]>([
+    ["whose runner's pod is there", of(), true, skips('in use')],
+    ['… though a person holds it', of({ held: true }), true, skips('in use')],
+    ['of a runner that is not proven ours', of({ identity: undefined as never }), false, skips('not ours')],
+    ['that a person holds', of({ held: true }), false, skips('held')],
+    ['younger than 30 s', of({ createdAtMs: NOW - 30 * SECOND + 1 }), false, skips('young')],
+    ['that is being deleted', of({ terminating: true }), false, skips('mid-flight')],
+    ['a pod without its runner', of(), false, condemns('orphaned resource', 'the job pod', 'whose pod p is gone')],
+    ['a Secret without its runner', of({ kind: 'job secret' }), false, condemns('orphaned resource', 'the job secret')],
+  ])('%s', (_what, it, used, expected) => {
+    expect(judgeJobObject(it, used, NOW, SPEC)).toEqual(expected);
   });
 });
 

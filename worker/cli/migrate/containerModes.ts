@@ -59,6 +59,6 @@ export function addJobPods(draft: SetDraft, field: string, workClaim: unknown): 
     draft.volume({ name: 'work', ephemeral: { volumeClaimTemplate: { spec: workClaim } } });
   }
   draft.put('spec', 'automountServiceAccountToken', true);
-  draft.note(field, "jobs in pods of their own, made by the runner's hooks: Holdfast neither counts nor removes those pods. The hooks need a service account that may make them (pods, pods/exec, pods/log, jobs, secrets) in the worker's namespace, and the worker's pod policy has to allow it (serviceAccounts)", 'spec', 'serviceAccountName');
+  draft.note(field, "jobs in pods of their own, made by the runner's hooks, which go when their runner's pod goes. The hooks need a service account that may make them (pods, pods/exec, pods/log, jobs, secrets) in the worker's namespace, and the worker's pod policy has to allow it (serviceAccounts)", 'spec', 'serviceAccountName');
   if (draft.parts.spec['serviceAccountName'] === undefined) draft.decide(field, 'no service account is named, and that of the chart goes with its release: make one of your own, and name it in serviceAccountName', 'spec');
 }

@@ -1,0 +1,196 @@
+/**
+ * JOB PODS: what GitHub's container hooks make for a job beside its runner's pod (`containerMode: kubernetes` of the chart): a pod for the job, a pod for
+ * each step that is a container (a batch Job up to version 0.7 of the hooks), and Secrets for both. The hooks delete them when the job is over; of a
+ * runner that is killed nobody does. So each is given an owner, the runner's pod: the cluster's garbage collector takes it away with that pod.
+ * https://github.com/actions/runner-container-hooks/blob/main/packages/k8s/src/k8s/index.ts
+ *
+ * What no worker has seen in time the sweep finds.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { V1ObjectMeta, V1Pod, V1PodSpec } from '@kubernetes/client-node';
+import { LRUCache } from 'lru-cache';
+import { MANAGED_BY_LABEL } from '../../../core/domain/podTemplate.ts';
+import type { Logger } from '../../ports.ts';
+import type { ApiObjects, Resource } from './apiObjects.ts';
+import type { ApiServer } from './apiServer.ts';
+import { isAbsence, isOtherObject, toComputeError } from './errors.ts';
+import { INSTALLATION_LABEL, JOB_OF_LABEL, isHeld } from './metadata.ts';
+import { listObjects } from './objectList.ts';
+import { openWatch } from './openWatch.ts';
+
+/** Job pods, and Jobs of container steps, of runners whose pods this process has seen. */
+export interface JobPodCount {
+  /** They go with their runner's pod. */
+  readonly owned: number;
+  /** They could not be given an owner, which is tried again, and the log says why; or a person holds them. */
+  readonly unowned: number;
+}
+
+export interface JobPodsOptions {
+  readonly installation: string;
+  readonly logger: Logger;
+  /** For how long one watch is open before all is listed anew, in ms. @default 30000 */
+  readonly quietMs?: number | undefined;
+  /** Told whenever one has come, changed or gone. */
+  readonly onCount?: ((count: JobPodCount) => void) | undefined;
+}
+
+/** A pod, or a Job, as far as it is read here. */
+interface HookObject {
+  readonly metadata?: V1ObjectMeta;
+  readonly spec?: V1PodSpec & { readonly template?: { readonly spec?: V1PodSpec } };
+}
+
+type Kind = (typeof KINDS)[number];
+/** What became of one: a stranger belongs to no runner of this installation. */
+type Standing = 'owned' | 'unowned' | 'stranger';
+
+const KINDS = [
+  { resource: 'pods', listKind: 'PodList' },
+  { resource: 'jobs', listKind: 'JobList' },
+] as const satisfies readonly { resource: Resource; listKind: string }[];
+
+/** Of one that is forgotten and gone the sweep finds what it has left. */
+const MOST_RUNNERS = 20_000;
+const PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+
+export class JobPods {
+  readonly #api: ApiServer;
+  readonly #objects: ApiObjects;
+  readonly #options: JobPodsOptions;
+  readonly #end = new AbortController();
+  /** UIDs of runners' pods by namespace and name. Those that are gone stay: what is given such an owner goes at once. */
+  readonly #runners = new LRUCache<string, string>({ max: MOST_RUNNERS });
+  readonly #standings: Record<Kind['resource'], Map<string, Standing>> = { pods: new Map(), jobs: new Map() };
+  #following: Promise<unknown> | undefined;
+
+  constructor(api: ApiServer, objects: ApiObjects, options: JobPodsOptions) {
+    this.#api = api;
+    this.#objects = objects;
+    this.#options = options;
+  }
+
+  /** Told of every pod of a runner. The first that makes job pods has these watched, until {@link stop}: no other installation pays for it. */
+  runnerSeen(pod: V1Pod): void {
+    const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
+    if (!makesJobPods(pod) || this.#end.signal.aborted) return;
+    this.#runners.set(`${namespace}/${name}`, uid);
+    this.#following ??= Promise.all(KINDS.map(async (kind) => await this.#follow(kind)));
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort();
+    await this.#following;
+  }
+
+  /** Lists all, and watches until the next list is due: what could not be adopted is tried again then. */
+  async #follow({ resource, listKind }: Kind): Promise<void> {
+    const { signal } = this.#end;
+    const { logger, quietMs = 30_000 } = this.#options;
+    const all = { resource, path: this.#objects.allOf(resource), labelSelector: JOB_OF_LABEL, signal };
+    let pauseMs = PAUSE_MS;
+    while (!signal.aborted) {
+      try {
+        const listed: HookObject[] = [];
+        const resourceVersion = await listObjects<HookObject>(this.#api, listKind, { ...all, onObject: (object) => listed.push(object) });
+        await this.#listed(resource, listed);
+        const events = await openWatch<HookObject>(this.#api, { ...all, resourceVersion, quietMs });
+        pauseMs = PAUSE_MS;
+        for await (const { type, object } of events) {
+          if (type === 'DELETED') this.#standings[resource].delete(object.metadata?.uid ?? '');
+          else if (type !== 'BOOKMARK' && !this.#standings[resource].has(object.metadata?.uid ?? '')) await this.#take(resource, object);
+          this.#tellCount();
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        logger.warn({ err: toComputeError(error, `watch ${resource} of jobs`) }, `job pods: ${resource} cannot be watched; trying again`);
+        pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+      }
+      // A server, or a proxy before it, that ends each watch at once must not be asked in a tight loop.
+      await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  async #listed(resource: Kind['resource'], listed: readonly HookObject[]): Promise<void> {
+    const there = new Set(listed.map(({ metadata }) => metadata?.uid));
+    for (const uid of this.#standings[resource].keys()) if (!there.has(uid)) this.#standings[resource].delete(uid);
+    for (const object of listed) await this.#take(resource, object);
+    this.#tellCount();
+  }
+
+  /** What has its owner, or is a stranger, stays so; the others are tried again with each list. */
+  async #take(resource: Kind['resource'], object: HookObject): Promise<void> {
+    const { uid = '', namespace, name } = object.metadata ?? {};
+    const standings = this.#standings[resource];
+    if (standings.get(uid) === 'owned' || standings.get(uid) === 'stranger') return;
+    try {
+      standings.set(uid, await this.#adopt(resource, object));
+    } catch (error) {
+      if (this.#end.signal.aborted) throw error;
+      standings.set(uid, 'unowned');
+      this.#options.logger.warn({ err: toComputeError(error, `give ${resource} ${namespace}/${name} an owner`) }, 'job pods: one could not be given its runner for an owner; trying again');
+    }
+  }
+
+  async #adopt(resource: Kind['resource'], { metadata = {}, spec }: HookObject): Promise<Standing> {
+    const { namespace = '', labels = {}, annotations = {}, ownerReferences = [] } = metadata;
+    const runner = labels[JOB_OF_LABEL] ?? '';
+    const uid = await this.#runnerUid(namespace, runner);
+    if (uid === undefined) return 'stranger';
+    // Somebody else has given it one, or another worker this.
+    if (ownerReferences.length > 0) return 'owned';
+    if (isHeld(annotations)) return 'unowned';
+    const owner = { apiVersion: 'v1', kind: 'Pod', name: runner, uid };
+    // Before what names them: while one of them is missing, all are tried again.
+    for (const secret of secretsIn(spec?.template?.spec ?? spec)) await this.#adoptSecret(namespace, secret, owner);
+    await this.#setOwner(resource, metadata, owner);
+    return 'owned';
+  }
+
+  /** A job may name any Secret: only what the hooks have made for this very runner is given its owner. */
+  async #adoptSecret(namespace: string, name: string, owner: { name: string }): Promise<void> {
+    const secret = await this.#objects.get<{ metadata?: V1ObjectMeta }>('secrets', namespace, name, true, this.#end.signal);
+    const { labels = {}, annotations = {}, ownerReferences = [] } = secret?.metadata ?? {};
+    if (secret?.metadata === undefined || labels[JOB_OF_LABEL] !== owner.name || ownerReferences.length > 0 || isHeld(annotations)) return;
+    await this.#setOwner('secrets', secret.metadata, owner);
+  }
+
+  async #setOwner(resource: Resource, { namespace, name = '', uid }: V1ObjectMeta, owner: object): Promise<void> {
+    const body = { metadata: { uid, ownerReferences: [owner] } };
+    try {
+      await this.#api.call({ verb: 'patch', resource, path: this.#objects.pathOf(resource, namespace, name), body, metadataOnly: true, signal: this.#end.signal });
+    } catch (error) {
+      if (!isAbsence(error, name) && !isOtherObject(error)) throw error;
+    }
+  }
+
+  /**
+   * Of a runner's pod of this installation, by that name. By the API server's own word: a pod may have gone and come again under its name since it was seen,
+   * and with an owner that is no more this would be taken from its job.
+   */
+  async #runnerUid(namespace: string, name: string): Promise<string | undefined> {
+    const pod = await this.#objects.get<{ metadata?: V1ObjectMeta }>('pods', namespace, name, true, this.#end.signal);
+    if (pod === undefined) return this.#runners.get(`${namespace}/${name}`);
+    const { labels = {}, uid } = pod.metadata ?? {};
+    return labels[MANAGED_BY_LABEL] === 'holdfast' && labels[INSTALLATION_LABEL] === this.#options.installation ? uid : undefined;
+  }
+
+  #tellCount(): void {
+    const standings = KINDS.flatMap(({ resource }) => [...this.#standings[resource].values()]);
+    const count = (of: Standing): number => standings.filter((each) => each === of).length;
+    this.#options.onCount?.({ owned: count('owned'), unowned: count('unowned') });
+  }
+}
+
+/** The hooks do nothing in a pod that does not tell its name in this variable. */
+function makesJobPods({ spec }: V1Pod): boolean {
+  return spec?.containers.some(({ env = [] }) => env.some(({ name }) => name === 'ACTIONS_RUNNER_POD_NAME')) === true;
+}
+
+/** For images, and for what containers have in their environment. */
+function secretsIn(spec: V1PodSpec | undefined): Set<string> {
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  const names = [...(spec?.imagePullSecrets ?? []), ...containers.flatMap(({ envFrom = [] }) => envFrom.map(({ secretRef }) => secretRef))].map((secret) => secret?.name);
+  return new Set(names.filter((name) => name !== undefined));
+}

@@ -1,0 +1,17 @@
+import type { SweepLimits } from '../input/sweep.ts';
+import { condemned, skip, type Judgement } from './facts.ts';
+import type { OwnedObject } from './ownedObject.ts';
+
+/**
+ * Was this made for a job whose runner is gone? The first row that matches decides. What has an owner is not asked about: it goes with that.
+ * @param object - with the identity of the runner that it was made for, where that is proven
+ * @param used - its runner's pod is there: that life's worker gives it its owner
+ */
+export function judgeJobObject(object: OwnedObject, used: boolean, nowMs: number, { minAgeMs }: SweepLimits): Judgement {
+  if (used) return skip('in use');
+  if (object.identity === undefined) return skip('not ours');
+  if (object.held) return skip('held');
+  if (nowMs - object.createdAtMs < minAgeMs) return skip('young');
+  if (object.terminating) return skip('mid-flight');
+  return condemned('orphaned resource', `the ${object.kind} of a runner whose pod ${object.runnerPod} is gone`);
+}
