@@ -2,9 +2,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getClient, log } from '@temporalio/activity';
-import { WorkflowNotFoundError, isGrpcServiceError, type Client } from '@temporalio/client';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runnerNewsSignal, setWorkflowId, type TimedRunnerNews } from '../../core/contract/index.ts';
 import type { SetWord } from '../../core/calls/index.ts';
+import { grpcStatus } from '../grpcStatus.ts';
 
 /** One signal; the client tries again meanwhile. */
 const SIGNAL_DEADLINE_MS = 6_000;
@@ -130,6 +131,5 @@ async function send(set: string, batch: readonly Waiting[]): Promise<void> {
 }
 
 function isFinal(error: unknown): boolean {
-  const cause = error instanceof Error && isGrpcServiceError(error.cause) ? error.cause : error;
-  return isGrpcServiceError(cause) && FINAL_CODES.has(cause.code);
+  return FINAL_CODES.has(grpcStatus(error)?.code ?? Number.NaN);
 }

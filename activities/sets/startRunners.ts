@@ -1,11 +1,12 @@
 /** Starts the runners of a set, as workflows on the task queue of the set. */
 import { activityInfo, getClient } from '@temporalio/activity';
-import { WorkflowExecutionAlreadyStartedError, isGrpcServiceError } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, SET_RUNNER_MEMO, type SetRunnerMemo } from '../../core/contract/index.ts';
 import type { StartRunnersInput, Timed } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
 import { PRIORITY_KEYS } from '../../core/domain/setPriority.ts';
 import { runnerInput } from '../../core/domain/slots.ts';
+import { grpcStatus } from '../grpcStatus.ts';
 import { withHeartbeats } from '../heartbeats.ts';
 import { inTrace } from '../inTrace.ts';
 import { each } from './each.ts';
@@ -50,8 +51,8 @@ async function start({ set, generation, ephemeral, template, tellsBusy, tellsEnd
     return undefined;
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
-    const cause = error instanceof Error && isGrpcServiceError(error.cause) ? error.cause : error;
-    if (isGrpcServiceError(cause) && FINAL_CODES.has(cause.code)) return `Temporal refused the runner: ${cause.details}`;
+    const status = grpcStatus(error);
+    if (status !== undefined && FINAL_CODES.has(status.code)) return `Temporal refused the runner: ${status.details}`;
     throw error;
   }
 }

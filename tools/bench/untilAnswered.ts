@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isGrpcServiceError, QueryNotRegisteredError } from '@temporalio/client';
+import { QueryNotRegisteredError } from '@temporalio/client';
+import { grpcStatus } from '../../activities/grpcStatus.ts';
 
 /** google.rpc.Code: what an overloaded server, or a worker that is behind, says of a question; the next one may be answered. */
 const NOT_NOW = new Set([4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 9 /* FAILED_PRECONDITION: of a workflow whose tasks time out */, 14 /* UNAVAILABLE */]);
@@ -12,9 +13,9 @@ export async function untilAnswered<T>({ progress }: { readonly progress: (line:
     } catch (failed) {
       // Of a run that has just begun, and has not come to its handlers.
       if (failed instanceof QueryNotRegisteredError) continue;
-      const error = failed instanceof Error && isGrpcServiceError(failed.cause) ? failed.cause : failed;
-      if (!isGrpcServiceError(error) || !NOT_NOW.has(error.code)) throw failed;
-      progress(`no answer: ${error.details}`);
+      const status = grpcStatus(failed);
+      if (status === undefined || !NOT_NOW.has(status.code)) throw failed;
+      progress(`no answer: ${status.details}`);
     }
   }
 }

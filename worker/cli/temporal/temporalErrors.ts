@@ -1,6 +1,7 @@
 /** What the Temporal client throws, as errors for people. */
-import { isGrpcServiceError, QueryNotRegisteredError, WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { QueryNotRegisteredError, WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { NamespaceNotFoundError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
+import { grpcStatus } from '../../../activities/grpcStatus.ts';
 import { PayloadKeyError } from '../../codec/encryptionCodec.ts';
 import { CliError } from '../terminal/exit.ts';
 
@@ -36,7 +37,7 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
   const unreadable = payloadKeyError(error);
   if (unreadable !== undefined) return new CliError('usage', `${about.workflowId === undefined ? '' : `${about.workflowId}: `}${unreadable.message}`, { cause: error });
   if (error instanceof WorkflowFailedError) return new CliError('failed', `${about.workflowId ?? 'the runner'}: ${error.cause?.message ?? error.message}`, { cause: error });
-  const { code, details } = grpcStatus(error);
+  const { code, details = '' } = grpcStatus(error) ?? {};
   if (NO_ANSWER.includes(code)) return unreachable(about, details, error);
   if (code === PERMISSION_DENIED || code === UNAUTHENTICATED) {
     return new CliError('usage', `Temporal at ${about.server} refuses the credential for namespace ${about.namespace}: set TEMPORAL_API_KEY or the TEMPORAL_TLS_* settings, or choose another --profile`, { cause: error });
@@ -48,7 +49,7 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
 
 /** Temporal does not answer now, which is no verdict: asking again may help. */
 export function isConnectionLoss(error: unknown): boolean {
-  return NO_ANSWER.includes(grpcStatus(error).code);
+  return NO_ANSWER.includes(grpcStatus(error)?.code);
 }
 
 /**
@@ -59,7 +60,7 @@ export function isConnectionLoss(error: unknown): boolean {
 export function isUnheard(error: unknown): boolean {
   if (error instanceof QueryNotRegisteredError) return true;
   if (error instanceof WorkflowUpdateFailedError) return error.cause?.message.startsWith('No registered handler for update') === true;
-  const { code, details } = grpcStatus(error);
+  const { code, details = '' } = grpcStatus(error) ?? {};
   return code === FAILED_PRECONDITION && /workflow task failure/i.test(details);
 }
 
@@ -89,12 +90,4 @@ function invalidArgument(details: string, cause: unknown): CliError {
 function payloadKeyError(error: unknown): PayloadKeyError | undefined {
   for (let each: unknown = error; each instanceof Error; each = each.cause) if (each instanceof PayloadKeyError) return each;
   return undefined;
-}
-
-/** The gRPC status somewhere in the chain of causes. */
-function grpcStatus(error: unknown): { code?: number; details: string } {
-  for (let each: unknown = error; each instanceof Error; each = each.cause) {
-    if (isGrpcServiceError(each)) return { code: each.code, details: each.details || each.message };
-  }
-  return { details: '' };
 }

@@ -1,0 +1,16 @@
+import { isGrpcServiceError } from '@temporalio/client';
+
+/** What Temporal answered a request with that failed; `details` may be empty. */
+export interface GrpcStatus {
+  /** google.rpc.Code. */
+  readonly code: number;
+  readonly details: string;
+}
+
+/** The gRPC status somewhere in the chain of causes: the client wraps it. `undefined`: it was no answer of Temporal's. Pure. */
+export function grpcStatus(error: unknown): GrpcStatus | undefined {
+  for (let each: unknown = error; each instanceof Error; each = each.cause) {
+    if (isGrpcServiceError(each)) return { code: each.code, details: each.details || each.message };
+  }
+  return undefined;
+}
