@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection, WorkflowClient } from '@temporalio/client';
@@ -51,6 +51,19 @@ describe('lab with Temporal only', () => {
     }
     expect(quickest).toBeLessThan(startMs / 5);
     expect(await readProcess(stateDir, 'temporal')).toEqual(before);
+  });
+
+  test('what another process is only just adding is none of ours', async () => {
+    const file = join(stateDir, 'lab.json');
+    const written = await readFile(file, 'utf8');
+    await writeFile(file, JSON.stringify({ ...(JSON.parse(written) as object), kubernetes: true, s3: true }));
+    try {
+      const state = await up(options());
+      expect(state.temporal).toBeDefined();
+      expect([state.kubernetes, state.s3]).toEqual([undefined, undefined]);
+    } finally {
+      await writeFile(file, written);
+    }
   });
 
   test('the UI answers', async () => {

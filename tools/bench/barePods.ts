@@ -62,6 +62,7 @@ export class BarePods {
     await createNamespace(core, namespace);
     const template = { labels: { ...metadata?.labels, [LABEL]: 'yes' }, annotations: metadata?.annotations ?? {}, spec };
     const pods = new BarePods(new ApiServer(kubeconfig), template, `/api/v1/namespaces/${namespace}/pods`);
+    world.atEnd(async () => await pods.#cache.stop());
     while (!pods.#cache.synced()) await delay(10);
     return pods;
   }
@@ -89,10 +90,6 @@ export class BarePods {
     const gone = this.#is(name, 'gone');
     await this.#api.call({ verb: 'delete', resource: 'pods', path: `${this.#path}/${name}` });
     await gone;
-  }
-
-  async close(): Promise<void> {
-    await this.#cache.stop();
   }
 
   async #is(name: string, wanted: Wanted): Promise<void> {

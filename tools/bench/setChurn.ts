@@ -8,7 +8,8 @@ import { REPOSITORY } from './runners.ts';
 import { startSet } from './sets.ts';
 import type { World } from './world.ts';
 
-const GIVE_UP_MS = 600_000;
+/** Thousands of runners work off some seven jobs a second on two cores. */
+const GIVE_UP_MS = 3_600_000;
 
 export interface SetChurn {
   /** From a job's end, by the CI server's clock, until its runner's pod and registration are both gone, in ms. */

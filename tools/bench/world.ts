@@ -45,6 +45,8 @@ export interface World {
   cpuAccount(): Promise<CpuAccount>;
   /** What all of it takes of the processors while nothing happens. */
   idleCpu(): Promise<CpuSpent>;
+  /** Called when the benchmark is over, however it ends, before anything of the world goes. */
+  atEnd(close: () => Promise<unknown>): void;
   /** Starts a worker on this world's task queue; it is ready when `ready()` resolves. */
   startWorker(): WorkerProcess;
   /** Starts as many as the options say, and waits until they are ready. */
@@ -148,6 +150,7 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
         await delay(IDLE_MS);
         return await account.spent();
       },
+      atEnd: (close) => void closers.unshift(close),
       startWorker: () => startWorker(),
       startWorkers: async () => await Promise.all(Array.from({ length: options.workers }, async (_none, index) => await startWorker(`worker${index === 0 ? '' : index + 1}`).ready())),
     });

@@ -225,14 +225,16 @@ function labOf(dir: string, record: LabRecord, progress: ((line: string) => void
   return { dir, record, binaries: {}, progress: progress ?? silent };
 }
 
+/** What has no port yet is only just being added, by another process, for whoever has asked for it. */
 function stateOf(lab: Lab): LabState {
   const { record } = lab;
+  const has = (key: string): boolean => record.ports[key] !== undefined;
   return {
     stateDir: lab.dir,
     ...(record.temporal === 'none' ? {} : { temporal: { address: temporalAddress(lab), ...(record.temporal === 'dev' ? { uiUrl: temporalUiUrl(lab) } : {}), namespace: NAMESPACE } }),
-    ...(record.kubernetes ? { kubernetes: { kubeconfig: kubeconfigPath(lab), server: apiServerUrl(lab) } } : {}),
+    ...(record.kubernetes && has('kube-apiserver') ? { kubernetes: { kubeconfig: kubeconfigPath(lab), server: apiServerUrl(lab) } } : {}),
     ...(record.nodes === 'none' ? {} : { nodes: record.nodes }),
-    ...(record.s3 === true ? { s3: s3Access(lab) } : {}),
+    ...(record.s3 === true && has('s3') ? { s3: s3Access(lab) } : {}),
     ...(record.nodes === 'kubelet' ? { hostAddress: hostAddress(record) } : {}),
   };
 }

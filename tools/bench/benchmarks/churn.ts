@@ -44,7 +44,6 @@ export const churn: WorldBenchmark = {
     const { gone, replaced, seconds, spent } = await churnSet(world, set, runners, jobs, queue, JOB_MS);
     progress('the same by a bare script');
     const floor = await floorOfChurn(pods, runners, jobs, JOB_MS);
-    await pods.close();
     const jobsPerSecond = round(jobs / seconds, 1);
     const cpu = cpuOfJobs(spent, idle, jobs);
     const goneP95Ms = percentile(gone, 0.95);

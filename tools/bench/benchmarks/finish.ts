@@ -47,7 +47,6 @@ export const finish: WorldBenchmark = {
     const took = ends.map(({ finishedAt, goneAt }) => goneAt - finishedAt);
     progress(`the same ${runners} pods by a bare script`);
     const floorP95Ms = await floorOfFinish(pods, runners);
-    await pods.close();
     const p95Ms = percentile(took, 0.95);
     const firstAt = Math.min(...ends.map(({ finishedAt }) => finishedAt));
     const lastFinishedAt = Math.max(...ends.map(({ finishedAt }) => finishedAt));

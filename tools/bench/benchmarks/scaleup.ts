@@ -45,7 +45,6 @@ export const scaleup: WorldBenchmark = {
     const pods = await BarePods.open(world);
     progress(`the same ${runners} pods by a bare script`);
     const floorPerSecond = await floorOfScaleup(pods, runners);
-    await pods.close();
     const perSecond = round(runners / (allOnlineMs / 1_000), 1);
     const cpu = cpuOfJobs(spent, idle, runners);
     return {

@@ -49,7 +49,6 @@ export const steady: WorldBenchmark = {
     const { gone, replaced, online, spent } = await churnSet(world, set, runners, JOBS, queue, JOB_MS);
     progress('the same by a bare script');
     const floor = await floorOfSteady(pods, runners, FLOOR_JOBS, EVERY_MS);
-    await pods.close();
     const goneP95Ms = percentile(gone, 0.95);
     const replacementP95Ms = percentile(replaced, 0.95);
     return {
