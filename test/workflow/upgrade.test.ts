@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { JOB_GROUP_WORKFLOW, RUNNER_SET_WORKFLOW, groupedJobId, jobGroupStatusQuery, jobVersionSignal, setStatusQuery, setWorkflowId, type JobVersion, type RunnerSetInput } from '../../core/contract/index.ts';
+import { JOB_GROUP_WORKFLOW, RUNNER_SET_WORKFLOW, groupedJobId, jobGroupStatusQuery, jobVersionSignal, setStatusQuery, setWorkflowId, statusQuery, type JobVersion, type RunnerSetInput, type RunnerStatus } from '../../core/contract/index.ts';
 import { checkVersions } from '../../worker/checks/versionCheck.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { workerDeploymentOptions } from '../../worker/versioning.ts';
@@ -20,6 +20,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
   let native: NativeConnection;
   let client: Client;
   let compute: FakeCompute;
+  let ci: FakeCiServer;
   const running: { worker: Worker; done: Promise<void> }[] = [];
 
   beforeEach(async () => {
@@ -29,6 +30,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     native = await NativeConnection.connect({ address });
     client = new Client({ connection });
     compute = new FakeCompute();
+    ci = new FakeCiServer();
   });
   afterEach(async () => {
     await stopWorkers();
@@ -49,7 +51,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
 
   /** Starts a worker that nothing has made current. */
   async function poll(buildId: string | undefined): Promise<void> {
-    const plugin = new HoldfastPlugin({ compute, ciServers: new FakeCiServer(), ciQueues: [{ credential: 'default' }] });
+    const plugin = new HoldfastPlugin({ compute, ciServers: ci, ciQueues: [{ credential: 'default' }] });
     const versioned = buildId === undefined ? {} : { workerDeploymentOptions: workerDeploymentOptions({ deploymentName: taskQueue, buildId }) };
     const worker = await Worker.create({ connection: native, taskQueue, plugins: [plugin], ...versioned });
     running.push({ worker, done: worker.run() });
@@ -64,6 +66,19 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     });
   }
 
+  /** Waits for the set's one runner, and brings it up. @returns its workflow's id */
+  async function bringUp(set: WorkflowHandle): Promise<string> {
+    let workflowId = '';
+    await until('a runner', async () => (workflowId = (await set.query(setStatusQuery)).runners[0]?.workflowId ?? '') !== '');
+    await until('its pod', () => compute.pods.size === 1);
+    compute.start([...compute.pods.keys()][0] ?? '');
+    const status = async (): Promise<RunnerStatus> => await client.workflow.getHandle(workflowId).query(statusQuery);
+    ci.connect((await status()).runnerName ?? '');
+    // What a worker does not live to see of it, the next one waits for.
+    await until('it to be idle', async () => (await status()).phase === 'Idle');
+    return workflowId;
+  }
+
   async function buildOf(workflowId: string): Promise<string | undefined> {
     const { raw } = await client.workflow.getHandle(workflowId).describe();
     return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId ?? undefined;
@@ -74,11 +89,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     const name = `versions-${randomUUID().slice(0, 8)}`;
     const input: RunnerSetInput = { name, replicas: 1, template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } } };
     const set = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
-    let runner: string | undefined;
-    await until('a runner', async () => (runner = (await set.query(setStatusQuery)).runners[0]?.workflowId) !== undefined);
-    const workflowId = runner ?? '';
-    await until('its pod', () => compute.pods.size === 1);
-    compute.start([...compute.pods.keys()][0] ?? '');
+    const workflowId = await bringUp(set);
     expect([await buildOf(set.workflowId), await buildOf(workflowId)]).toEqual(['one', 'one']);
     await startWorker('two');
     await tellSet(client, name, { command: 'pause', reason: 'a look' });
@@ -104,8 +115,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     const name = `versions-${randomUUID().slice(0, 8)}`;
     const input: RunnerSetInput = { name, replicas: 1, template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } } };
     const set = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
-    await until('its pod', () => compute.pods.size === 1);
-    compute.start([...compute.pods.keys()][0] ?? '');
+    await bringUp(set);
     for (const buildId of ['one', 'two']) {
       await stopWorkers();
       await startWorker(buildId);
