@@ -4,7 +4,7 @@ import { defined } from '../../../core/defined.ts';
 import type { PodDeletion } from '../../../core/calls/index.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
-import { isAbsence, isOtherObject, isOtherUid, toComputeError } from './errors.ts';
+import { isAbsence, isOtherUid, toComputeError } from './errors.ts';
 import { STOP_REASON_ANNOTATION, STOP_STATED_ANNOTATION } from './metadata.ts';
 import { viewOfPod } from './viewOfPod.ts';
 import { type PodRef, type StopReason, waitsForJob } from '../../../core/domain/pod.ts';
@@ -71,7 +71,7 @@ async function canHear(api: ApiServer, podPath: string, { name, uid }: PodRef, r
     const { ended, exit, terminating } = viewOfPod(await api.call<V1Pod>({ verb: 'patch', resource: 'pods', path: podPath, body }), now);
     return !ended && exit === undefined && !terminating;
   } catch (error) {
-    if (isAbsence(error, name) || isOtherObject(error)) return false;
+    if (isAbsence(error, name) || isOtherUid(error)) return false;
     throw toComputeError(error, `annotate pod ${name}`);
   }
 }

@@ -46,16 +46,11 @@ export function isAbsence(error: unknown, name: string): boolean {
   return failure?.status === 404 && failure.reason === 'NotFound' && failure.about === name;
 }
 
-/** The API server's own word that the object of that name has another UID than the request named. */
+/** The API server's own word that the object of that name has another UID than the request named; of a patch it says so as of an attempt to change it. */
 export function isOtherUid(error: unknown): boolean {
   const failure = apiFailure(error);
-  return failure?.status === 409 && failure.reason === 'Conflict' && /UID in the precondition/.test(failure.message);
-}
-
-/** The same of a patch that names a UID, which is refused as an attempt to change it. */
-export function isOtherObject(error: unknown): boolean {
-  const failure = apiFailure(error);
-  return failure?.own === true && (failure.status === 422 || failure.status === 409) && /metadata\.uid|UID in (the )?precondition/.test(failure.message);
+  if (failure?.own !== true) return false;
+  return failure.status === 422 ? failure.message.includes('metadata.uid') : failure.status === 409 && failure.reason === 'Conflict' && /UID in (the )?precondition/.test(failure.message);
 }
 
 /** The API server's own word that it does not remember what happened since that resource version. */

@@ -13,7 +13,7 @@ import { MANAGED_BY_LABEL } from '../../../core/domain/podTemplate.ts';
 import type { Logger } from '../../ports.ts';
 import type { ApiObjects, Resource } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
-import { isAbsence, isOtherObject, toComputeError } from './errors.ts';
+import { isAbsence, isOtherUid, toComputeError } from './errors.ts';
 import { INSTALLATION_LABEL, JOB_OF_LABEL, isHeld } from './metadata.ts';
 import { listObjects } from './objectList.ts';
 import { openWatch } from './openWatch.ts';
@@ -161,7 +161,7 @@ export class JobPods {
     try {
       await this.#api.call({ verb: 'patch', resource, path: this.#objects.pathOf(resource, namespace, name), body, metadataOnly: true, signal: this.#end.signal });
     } catch (error) {
-      if (!isAbsence(error, name) && !isOtherObject(error)) throw error;
+      if (!isAbsence(error, name) && !isOtherUid(error)) throw error;
     }
   }
 

@@ -10,7 +10,7 @@ import type { OwnedObjects } from '../../ownedObjects.ts';
 import type { ApiObjects, Resource } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
 import { askForDeletion } from './askForDeletion.ts';
-import { isAbsence, isOtherObject, isOtherUid, toComputeError } from './errors.ts';
+import { isAbsence, isOtherUid, toComputeError } from './errors.ts';
 import { ATTEMPT_ANNOTATION, FIRST_RUN_ID_ANNOTATION, INSTALLATION_LABEL, JOB_OF_LABEL, JOB_TIMEOUT_CAP_ANNOTATION, SWEEP_ANNOTATION, WORKFLOW_ID_ANNOTATION, isHeld, ownLabels, ownSelector } from './metadata.ts';
 import { listObjects } from './objectList.ts';
 import { annotatedRegistration } from './registrationSecret.ts';
@@ -67,7 +67,7 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
       try {
         await api.call({ verb: 'patch', resource, path: objects.pathOf(resource, namespace, name), body, metadataOnly: kind !== 'pod' });
       } catch (error) {
-        if (!isAbsence(error, name) && !isOtherObject(error)) throw toComputeError(error, `mark ${resource} ${namespace}/${name}`);
+        if (!isAbsence(error, name) && !isOtherUid(error)) throw toComputeError(error, `mark ${resource} ${namespace}/${name}`);
       }
     },
 
