@@ -7,7 +7,7 @@ import { Client, Connection } from '@temporalio/client';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { freePort } from '../../tools/lab/ports.ts';
-import { SHORT_INTERVALS } from '../support/holdfastWorld.ts';
+import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { tellSet } from '../support/setCommands.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';

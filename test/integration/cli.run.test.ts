@@ -8,7 +8,8 @@ import { CliProcess } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { GrpcGate } from '../support/grpcGate.ts';
-import { holdfastWorld, SHORT_INTERVALS, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 

@@ -3,7 +3,8 @@ import { SEARCH_ATTRIBUTES, type RunnerStatus } from '../../core/contract/index.
 import { runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
-import { holdfastWorld, SHORT_INTERVALS, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
+import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -11,7 +11,7 @@ import { TRACE_HEADER } from '../../core/calls/index.ts';
 import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { CliProcess } from '../support/cli.ts';
 import { Collector, type CollectedSpan } from '../support/collector.ts';
-import { SHORT_INTERVALS } from '../support/holdfastWorld.ts';
+import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
 import { describeIf, ensureLab } from '../support/lab.ts';
 import { readable } from '../support/secretSearch.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';

@@ -13,7 +13,7 @@ import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
-import { SHORT_INTERVALS } from '../support/holdfastWorld.ts';
+import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { terminateAll } from '../support/terminateAll.ts';
 import { TestAuthority, TlsGate, type CertificateFiles } from '../support/tlsGate.ts';

@@ -50,6 +50,13 @@ export const CHANGES: readonly Change[] = [
     to: '',
     breaks: ({ workflowType }) => workflowType === 'job',
   },
+  {
+    what: 'a set asks for the time before it starts runners',
+    file: 'runnerSet/reconcile.ts',
+    from: 'this.state.starting(runners, this.#now);',
+    to: 'this.state.starting(runners, (await workerCalls("what time is it?").clock()).at);',
+    breaks: ({ events }) => events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'startRunners'),
+  },
 ];
 
 const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));

@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
+import { setWorkflowId } from '../../core/contract/index.ts';
 import { DefinitionRun } from '../support/definitionRun.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
@@ -21,10 +22,11 @@ import { HISTORIES, folderToRecord, type RecordedEvent } from './histories.ts';
 import { historyToJson } from './historyJson.ts';
 import { JOB_SCENARIOS, type JobScenario } from './jobScenarios.ts';
 import { SCENARIOS, prepare, type Scenario, type Stage } from './scenarios.ts';
+import { SET_SCENARIOS, type SetScenario } from './setScenarios.ts';
 
 /** Low enough that a static runner, and the runs of a job, continue as new after some jobs; no other scenario gets that far. */
 const SUGGEST_CONTINUE_AS_NEW_AT = 150;
-const NAMES = [...Object.keys(SCENARIOS), ...Object.keys(JOB_SCENARIOS), ...Object.keys(DEFINITION_SCENARIOS)];
+const NAMES = [...Object.keys(SCENARIOS), ...Object.keys(JOB_SCENARIOS), ...Object.keys(DEFINITION_SCENARIOS), ...Object.keys(SET_SCENARIOS)];
 const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 async function main(names: readonly string[]): Promise<void> {
@@ -51,7 +53,8 @@ async function main(names: readonly string[]): Promise<void> {
 
 /** Plays one scenario. @returns the histories of its workflows, by file name */
 async function recordNamed(address: string, name: string): Promise<Map<string, string>> {
-  const [jobs, definition] = [JOB_SCENARIOS[name], DEFINITION_SCENARIOS[name]];
+  const [jobs, definition, set] = [JOB_SCENARIOS[name], DEFINITION_SCENARIOS[name], SET_SCENARIOS[name]];
+  if (set !== undefined) return await recordSet(address, name, set);
   if (jobs !== undefined) return await recordJob(address, name, jobs);
   if (definition !== undefined) return await recordDefinition(address, name, definition);
   return await record(address, name, SCENARIOS[name] as Scenario);
@@ -112,6 +115,20 @@ async function recordJob(address: string, name: string, { play, ends, steps = []
     const files = new Map<string, string>();
     await addRuns(files, world.client, handle.workflowId, name, runs);
     for (const step of steps) await addRuns(files, world.client, `${handle.workflowId}-${step}`, `${name}.${step}`);
+    return files;
+  } finally {
+    await world.close();
+  }
+}
+
+/** One of a set, of a command to it, or of a sweep. */
+async function recordSet(address: string, name: string, { play, records = { '': setWorkflowId }, runs }: SetScenario): Promise<Map<string, string>> {
+  const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
+  const world = await holdfastWorld(address, { compute, ciServers: ci });
+  try {
+    await play({ world, compute, ci }, name);
+    const files = new Map<string, string>();
+    for (const [more, idOf] of Object.entries(records)) await addRuns(files, world.client, idOf(name), `${name}${more}`, more === '' ? runs : 1);
     return files;
   } finally {
     await world.close();

@@ -7,6 +7,7 @@ import { readHistories, versionFolder } from './histories.ts';
 import { historyFromJson } from './historyJson.ts';
 import { JOB_SCENARIOS } from './jobScenarios.ts';
 import { SCENARIOS } from './scenarios.ts';
+import { SET_SCENARIOS } from './setScenarios.ts';
 
 // The replay of a changed workflow fails loudly, on purpose.
 Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined), telemetryOptions: { logging: { filter: 'OFF', forward: {} } } });
@@ -56,12 +57,17 @@ describe('the histories of every version', () => {
     for (const file of [name, ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`), ...steps.map((step) => `${name}.${step}`)]) expect(files).toContain(`${versionFolder()}/${file}.json`);
   });
 
+  test.each(Object.entries(SET_SCENARIOS))('%s is recorded', (name, { runs = 1, records = { '': () => '' } }) => {
+    const files = histories.map(({ file }) => file);
+    for (const file of [...Object.keys(records).map((more) => `${name}${more}`), ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`)]) expect(files).toContain(`${versionFolder()}/${file}.json`);
+  });
+
   test.each(histories.map((history) => [history.file, history] as const))('%s is complete, and holds no secret', (_file, { text, events, workflowId }) => {
     expect(events.at(-1)?.eventType).toMatch(/^EVENT_TYPE_WORKFLOW_EXECUTION_(COMPLETED|CANCELED|CONTINUED_AS_NEW)$/);
     const words = decoded(text);
     // The payloads are read for sure: this one is in every history's input.
-    expect(words).toMatch(/"organization":"acme"|"ciServer":"none"|"commands":"echo unit"|"repository":"acme\/web"/i);
-    expect(workflowId).toMatch(/^((runner|deregistration)-|job)/);
+    expect(words).toMatch(/"organization":"acme"|"ciServer":"none"|"commands":"echo unit"|"repository":"acme\/web"|"set":"set-|"force":true/i);
+    expect(workflowId).toMatch(/^((runner|deregistration|set)-|set-command:|job|sweep)/);
     expect(words).not.toMatch(/SECRET-TOKEN|SECRET-JIT/);
     expect(words).not.toMatch(/JITCONFIG|RUNNER_TOKEN/);
   });

@@ -6,6 +6,7 @@ import type { ActivityPorts } from '../../activities/ports.ts';
 import type { HoldfastActivities } from '../../core/calls/index.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
+import { SHORT_INTERVALS } from './shortIntervals.ts';
 import { terminateAll } from './terminateAll.ts';
 import { until } from './until.ts';
 
@@ -34,9 +35,6 @@ export interface RunnerRun {
   /** Name of the present pod, once there is one. */
   pod(): Promise<string>;
 }
-
-/** Waits short enough for a test; production's are pinned by a table of their own. */
-export const SHORT_INTERVALS = { busyRetry: '150ms', busyRecheck: '300ms', absentRecheck: '100ms', credentialsRetry: '200ms', onlineLookup: '50ms', removalSettle: '500ms', idleConfirm: '100ms', stopPatience: '500ms', listAge: '300ms', lateCreation: '500ms' } as const;
 
 /** @param credentials - whose calls the first worker carries out @default ["default"] */
 export async function holdfastWorld(address: string, ports: ActivityPorts, credentials?: readonly string[], dataConverter: DataConverter = {}): Promise<HoldfastWorld> {

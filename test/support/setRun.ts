@@ -4,7 +4,8 @@ import { RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type 
 import { runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
-import { SHORT_INTERVALS, type HoldfastWorld } from './holdfastWorld.ts';
+import type { HoldfastWorld } from './holdfastWorld.ts';
+import { SHORT_INTERVALS } from './shortIntervals.ts';
 import { tellSet } from './setCommands.ts';
 import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
 import { until } from './until.ts';
