@@ -1,10 +1,13 @@
 /** Runner sets of the benchmarks. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, type Client } from '@temporalio/client';
+import proto from '@temporalio/proto';
 import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
 import { ORGANIZATION } from './runners.ts';
 import type { World } from './world.ts';
+
+const { TimeoutType, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1;
 
 /** Starts it. @returns the name of a set whose label is its name */
 export async function startSet({ client, taskQueue }: World, suffix: string, more: Partial<RunnerSetInput>): Promise<string> {
@@ -29,6 +32,19 @@ async function untilAdmitted(client: Client, name: string): Promise<void> {
 
 export async function statusOf(client: Client, name: string): Promise<RunnerSetStatus> {
   return await client.workflow.getHandle(setWorkflowId(name)).query(setStatusQuery);
+}
+
+/** What became of workflow tasks of a set that were not completed: how many, by Temporal's word for it; a task that is tried again and again is in its history once. */
+export async function lostTasksOf(client: Client, workflowId: string): Promise<Record<string, number>> {
+  const lost: Record<string, number> = {};
+  for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    for (const { workflowTaskFailedEventAttributes: failed, workflowTaskTimedOutEventAttributes: late } of events ?? []) {
+      const why = failed ? WorkflowTaskFailedCause[failed.cause ?? 0] : late ? TimeoutType[late.timeoutType ?? 0] : undefined;
+      if (why !== undefined) lost[why] = (lost[why] ?? 0) + 1;
+    }
+  }
+  return lost;
 }
 
 /** One run of a set that continues as new. */

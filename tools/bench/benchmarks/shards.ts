@@ -4,7 +4,7 @@ import type { SimulatedJob } from '../../simulator/types.ts';
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { ORGANIZATION, REPOSITORY, countClosed } from '../runners.ts';
-import { runsOf, startSet, statusOf } from '../sets.ts';
+import { lostTasksOf, runsOf, startSet, statusOf } from '../sets.ts';
 import { percentile, round } from '../statistics.ts';
 import { untilAnswered } from '../untilAnswered.ts';
 import { WEBHOOK_SECRET, type World } from '../world.ts';
@@ -59,6 +59,10 @@ export const shards: WorldBenchmark = {
       return online === undefined ? [] : [online - Date.parse(job.created_at)];
     });
     const runs = await Promise.all(sets.map(async (set) => await runsOf(client, setWorkflowId(set))));
+    const lostTasks: Record<string, number> = {};
+    for (const set of sets) {
+      for (const [why, count] of Object.entries(await lostTasksOf(client, setWorkflowId(set)))) lostTasks[why] = (lostTasks[why] ?? 0) + count;
+    }
     return {
       figures: {
         jobs: runners,
@@ -71,7 +75,7 @@ export const shards: WorldBenchmark = {
         mostShare: Math.max(...shares),
         onlineP95Ms: percentile(waited, 0.95),
       },
-      details: { sets: SETS, max, mostPassedOn: passedOn, cores, runsOfSets: runs.reduce((sum, { length }) => sum + length, 0), longestHistory: Math.max(...runs.flat().map(({ historyLength }) => historyLength)) },
+      details: { sets: SETS, max, mostPassedOn: passedOn, cores, lostTasks, runsOfSets: runs.reduce((sum, { length }) => sum + length, 0), longestHistory: Math.max(...runs.flat().map(({ historyLength }) => historyLength)) },
     };
   },
 };
