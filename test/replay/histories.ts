@@ -19,6 +19,7 @@ export interface RecordedEvent {
   readonly eventType: string;
   readonly activityTaskScheduledEventAttributes?: { readonly activityType: { readonly name: string }; readonly taskQueue: { readonly name: string } };
   readonly workflowExecutionStartedEventAttributes?: { readonly workflowId: string; readonly workflowType: { readonly name: string } };
+  readonly markerRecordedEventAttributes?: { readonly markerName: string };
   readonly workflowExecutionContinuedAsNewEventAttributes?: { readonly newExecutionRunId: string };
 }
 

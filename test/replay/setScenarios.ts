@@ -128,8 +128,7 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
     },
     records: { ...SET, '.drain': (name) => setCommandId(name, 'drain') },
   },
-  // More than a run may have that has begun since 0.1.0: it has to go on all the same.
-  'set-long-run': {
+  'set-news-while-away': {
     async play({ world, ...stage }, name) {
       const set = await SetRun.start({ world, ...stage }, { ...DEMAND, name });
       await set.reaches('it to run', () => true);

@@ -1,7 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { workflowsFor } from '../../worker/workflowBundle.ts';
-import type { History } from '../replay/historyJson.ts';
+import type { RecordedEvent } from '../replay/histories.ts';
+import { historyFromJson, historyToJson, type History } from '../replay/historyJson.ts';
 
 /** The histories of a workflow's runs, from the first to the one of now, by what each says of the next: visibility may be late. */
 export async function chainOf({ workflow }: Client, workflowId: string): Promise<History[]> {
@@ -24,7 +25,32 @@ export async function unreplayable(client: Client, workflowIds: readonly string[
     const runs = (await chainOf(client, workflowId)).filter(({ events }) => events?.some(({ workflowTaskCompletedEventAttributes: done }) => done !== null && done !== undefined) === true);
     histories.push(...runs.map((history) => ({ workflowId, history })));
   }
+  return await faultsOf(histories);
+}
+
+/** What these histories say against the workflows' code. */
+export async function faultsOf(histories: readonly { workflowId: string; history: History }[]): Promise<string[]> {
   const faults: string[] = [];
   for await (const { workflowId, error } of Worker.runReplayHistories(await workflowsFor({}), histories)) if (error) faults.push(`${workflowId}: ${String(error)}`);
   return faults;
+}
+
+/**
+ * The history as it is when the worker was slow after the run's first local activity: the result is in the workflow task that called for it, and
+ * what the workflow did then is in the next one.
+ */
+export function withTaskAfterLocalActivity(history: History): History {
+  const { events } = historyToJson(history) as { events: RecordedEvent[] };
+  const marker = events.findIndex(({ markerRecordedEventAttributes: attributes }) => attributes?.markerName === 'core_local_activity');
+  const task = events.findLastIndex(({ eventType }, index) => index < marker && eventType === 'EVENT_TYPE_WORKFLOW_TASK_COMPLETED');
+  if (task < 2) throw new Error('no local activity');
+  // An event's id is its index and one. Three are added behind the marker: that task's, once more.
+  const [completed, before, added] = [String(task + 1), marker + 1, 3];
+  const again = withIds(events.slice(task - 2, task + 1), (id) => Number(id) + before - (task - 2));
+  const after = withIds(events.slice(before), (id, key) => (key === 'workflowTaskCompletedEventId' && id === completed ? before + added : Number(id) > before ? Number(id) + added : id));
+  return historyFromJson({ events: [...events.slice(0, before), ...again, ...after] });
+}
+
+function withIds(events: readonly RecordedEvent[], idOf: (id: string, key: string) => number | string): RecordedEvent[] {
+  return JSON.parse(JSON.stringify(events), (key, value: unknown) => (/eventId$/i.test(key) && value !== '0' ? String(idOf(String(value), key)) : value)) as RecordedEvent[];
 }

@@ -4,7 +4,11 @@ import { memoryWorld } from '../support/memoryWorld.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
+import { chainOf, faultsOf, withTaskAfterLocalActivity } from '../support/replays.ts';
+import type { History } from '../replay/historyJson.ts';
 import { SetRun } from '../support/setRun.ts';
+import { until } from '../support/until.ts';
+import type { StartRunnersInput } from '../../core/calls/index.ts';
 import { runnerNewsSignal, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
 
 await describeWithLab('a set of runners', { temporal: true }, (lab) => {
@@ -153,6 +157,39 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     clearInterval(neverOnline);
     const healed = await set.comesTo({ idle: 2 });
     expect(healed.paused).toBeUndefined();
+    await endsClean(set);
+  });
+
+  test('a run that news makes long while something is under way continues as new right after that', async () => {
+    const set = await start({ replicas: 0, intervals: { relist: '1h' } });
+    await set.reaches('it to have begun', ({ desired }) => desired === 0);
+    const { promise: enough, resolve } = Promise.withResolvers<void>();
+    world.pretences.push({
+      activity: 'startRunners',
+      answer: async ({ runners }: StartRunnersInput) => {
+        await enough;
+        return { at: Date.now(), refused: runners.map(({ workflowId }) => workflowId), why: 'not yet' };
+      },
+    });
+    await set.command({ command: 'scale', replicas: 1 });
+    await set.reaches('a start', ({ runners }) => runners.length === 1);
+    const { runId } = await set.handle.describe();
+    const news = { news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at: Date.now() }] };
+    for (let batch = 0; batch < 6; batch++) await Promise.all(Array.from({ length: 50 }, async () => await set.handle.signal(runnerNewsSignal.name, news)));
+    await set.status();
+    expect((await set.handle.describe()).runId).toBe(runId);
+    resolve();
+    await until('another run', async () => (await set.handle.describe()).runId !== runId);
+    await set.comesTo({ idle: 1 });
+    await endsClean(set);
+  });
+
+  test('a history in which the worker got no further than the check of the input within a workflow task is understood, too', async () => {
+    const set = await start({ replicas: 1 });
+    await set.comesTo({ idle: 1 });
+    const [first] = await chainOf(world.client, set.handle.workflowId);
+    const slow = withTaskAfterLocalActivity(first as History);
+    expect(await faultsOf([{ workflowId: set.handle.workflowId, history: slow }])).toEqual([]);
     await endsClean(set);
   });
 

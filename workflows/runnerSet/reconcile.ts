@@ -7,21 +7,11 @@ import { setCover } from '../../core/domain/setCover.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carried.ts';
 import { SetCommands } from './commands.ts';
+import { RunLength, type Reckoning } from './runLength.ts';
 import type { SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
 import type { Timed } from '../../core/calls/index.ts';
 
-/**
- * Well before the 4,096 events at which the server asks for it: a burst of signals may come on top, and a worker that takes over reads all
- * of it. Reckoned by what the loop has done, because the length that the worker tells is not the same in every replay either.
- */
-const MAX_EVENTS = 1_000;
-/** Of a turn of the loop: an activity and perhaps a timer, each with its workflow task. */
-const EVENTS_PER_TURN = 9;
-/** Of a command: its signal, its answer's, and their workflow tasks. */
-const EVENTS_PER_COMMAND = 9;
-/** 100 bytes or more each; Temporal suggests to continue as new at 4 MB. */
-const MAX_JOB_EVENTS = 10_000;
 /** Runners started by one activity. */
 const BATCH = 100;
 /** A look that another set has had is as good, if it is no older than this share of the pace of looks, and no older than that. */
@@ -70,28 +60,27 @@ export class RunningSet {
   #known = 0;
   /** A look of this run is under way; one of the run before may be, too. */
   #checkingQueue = false;
-  #events = 0;
-  #jobEvents = 0;
+  readonly #length: RunLength;
   #timer: Alarm | undefined;
 
-  /** @param done - ids of the commands that the run before has carried out */
-  constructor(state: SetState, done?: readonly string[]) {
+  /** @param how - `done`: ids of the commands that the run before has carried out */
+  constructor(state: SetState, how: { readonly reckoning: Reckoning; readonly done?: readonly string[] | undefined }) {
     this.state = state;
-    this.#commands = new SetCommands(done);
+    this.#length = new RunLength(how.reckoning);
+    this.#commands = new SetCommands(how.done);
     this.#now = state.facts.at;
   }
 
   /** News: taken in with the time that it tells, or which the loop has asked for, once for all that comes meanwhile. */
   receive(news: News, { size = 0, at }: Received = {}): void {
     this.#inbox.push({ news, ...defined({ at }) });
-    this.#events++;
-    this.#jobEvents += size;
+    this.#length.news(size);
   }
 
   /** A command, whoever sent it: carried out before anything else is begun. */
   receiveCommand(request: unknown): void {
     this.#commands.receive(request);
-    this.#events += EVENTS_PER_COMMAND;
+    this.#length.command();
   }
 
   status(): RunnerSetStatus {
@@ -114,7 +103,7 @@ export class RunningSet {
   #tick({ at, hearsay }: Moment): void {
     this.#now = Math.max(this.#now, at);
     if (hearsay !== true) this.#known = Math.max(this.#known, at);
-    this.#events += EVENTS_PER_TURN;
+    this.#length.turn(hearsay === true);
   }
 
   #takeIn(): void {
@@ -184,9 +173,8 @@ export class RunningSet {
   }
 
   #mayContinueAsNew(): boolean {
-    const long = this.#events > MAX_EVENTS || this.#jobEvents > MAX_JOB_EVENTS;
     // Only the run that was asked to cancel can end Cancelled: it goes on as long as it may.
-    const isTime = workflowInfo().continueAsNewSuggested || (long && this.state.facts.cancelled !== true);
+    const isTime = workflowInfo().continueAsNewSuggested || (this.#length.isLong && this.state.facts.cancelled !== true);
     return isTime && this.#commands.areAnswered;
   }
 

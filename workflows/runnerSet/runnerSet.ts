@@ -1,9 +1,10 @@
-import { CancelledFailure, CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
+import { CancelledFailure, CancellationScope, patched, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
 import { admission } from '../calls.ts';
 import { RunningSet } from './reconcile.ts';
 import { listen } from './handlers.ts';
 import type { CarriedSet } from './carried.ts';
+import { FIRST, COUNTED } from './runLength.ts';
 import { SetState } from './state.ts';
 
 /**
@@ -15,7 +16,10 @@ import { SetState } from './state.ts';
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
 export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Promise<RunnerSetStatus> {
-  const set = new RunningSet(carried === undefined ? await admit(input) : SetState.restore(carried), carried?.commandsDone);
+  // Before the first local activity: after one that took long a replay does not know of the marker yet.
+  const reckoning = patched('runnerSet-counted-events') ? COUNTED : FIRST;
+  const state = carried === undefined ? await admit(input) : SetState.restore(carried);
+  const set = new RunningSet(state, { reckoning, done: carried?.commandsDone });
   listen(set);
   let cancelRequested = false;
   void CancellationScope.current().cancelRequested.catch(() => {
