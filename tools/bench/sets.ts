@@ -34,14 +34,16 @@ export async function statusOf(client: Client, name: string): Promise<RunnerSetS
   return await client.workflow.getHandle(setWorkflowId(name)).query(setStatusQuery);
 }
 
-/** What became of workflow tasks of a set that were not completed: how many, by Temporal's word for it; a task that is tried again and again is in its history once. */
-export async function lostTasksOf(client: Client, workflowId: string): Promise<Record<string, number>> {
+/** What became of workflow tasks of sets that were not completed: how many, by Temporal's word for it; a task that is tried again and again is in its history once. */
+export async function lostTasksOf(client: Client, workflowIds: readonly string[]): Promise<Record<string, number>> {
   const lost: Record<string, number> = {};
-  for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
-    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    for (const { workflowTaskFailedEventAttributes: failed, workflowTaskTimedOutEventAttributes: late } of events ?? []) {
-      const why = failed ? WorkflowTaskFailedCause[failed.cause ?? 0] : late ? TimeoutType[late.timeoutType ?? 0] : undefined;
-      if (why !== undefined) lost[why] = (lost[why] ?? 0) + 1;
+  for (const workflowId of workflowIds) {
+    for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+      const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+      for (const { workflowTaskFailedEventAttributes: failed, workflowTaskTimedOutEventAttributes: late } of events ?? []) {
+        const why = failed ? WorkflowTaskFailedCause[failed.cause ?? 0] : late ? TimeoutType[late.timeoutType ?? 0] : undefined;
+        if (why !== undefined) lost[why] = (lost[why] ?? 0) + 1;
+      }
     }
   }
   return lost;

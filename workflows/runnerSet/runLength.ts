@@ -3,19 +3,20 @@
  * replay.
  */
 
-/** Events for each of what a run does, and how many of them, or of jobs' events in them, end it. */
+/** Events for each of what a run hears. */
 export interface Reckoning {
   /** A signal that is no command. */
   readonly news: number;
   /** A turn of the loop that nothing but news or a command has called for. */
   readonly hearsay: number;
-  /** Any other: an activity, and perhaps a timer, each with its workflow task. */
-  readonly turn: number;
-  readonly most: number;
 }
 
+/** Any other turn: an activity, and perhaps a timer, each with its workflow task. */
+const TURN = 9;
 /** A command: its signal, its answer's, and their workflow tasks. */
 const COMMAND = 9;
+/** So many events end a run. */
+const MOST = 1_000;
 /** 100 bytes or more each; Temporal suggests to continue as new at 4 MB. */
 const MOST_JOB_EVENTS = 10_000;
 
@@ -25,10 +26,10 @@ const MOST_JOB_EVENTS = 10_000;
  * stands in line with all else that the worker has to do: hundreds took 105 s, where a workflow task may take ten. Much shorter runs are no better,
  * because more than half of the continuations of a busy set are refused at first (docs/benchmarks.md).
  */
-export const COUNTED: Reckoning = { news: 4, hearsay: 0, turn: 9, most: 1_000 };
+export const COUNTED: Reckoning = { news: 4, hearsay: 0 };
 
 /** Of runs that began with 0.1.0. News during an activity was reckoned too cheap: with 500 runners a run came to 2,958 events. */
-export const FIRST: Reckoning = { news: 1, hearsay: 9, turn: 9, most: 1_000 };
+export const FIRST: Reckoning = { news: 1, hearsay: 9 };
 
 export class RunLength {
   readonly #reckoning: Reckoning;
@@ -50,11 +51,11 @@ export class RunLength {
   }
 
   turn(isHearsay: boolean): void {
-    this.#events += isHearsay ? this.#reckoning.hearsay : this.#reckoning.turn;
+    this.#events += isHearsay ? this.#reckoning.hearsay : TURN;
   }
 
   /** Time to continue as new. */
   get isLong(): boolean {
-    return this.#events > this.#reckoning.most || this.#jobEvents > MOST_JOB_EVENTS;
+    return this.#events > MOST || this.#jobEvents > MOST_JOB_EVENTS;
   }
 }

@@ -59,10 +59,7 @@ export const shards: WorldBenchmark = {
       return online === undefined ? [] : [online - Date.parse(job.created_at)];
     });
     const runs = await Promise.all(sets.map(async (set) => await runsOf(client, setWorkflowId(set))));
-    const lostTasks: Record<string, number> = {};
-    for (const set of sets) {
-      for (const [why, count] of Object.entries(await lostTasksOf(client, setWorkflowId(set)))) lostTasks[why] = (lostTasks[why] ?? 0) + count;
-    }
+    const lostTasks = await lostTasksOf(client, sets.map(setWorkflowId));
     return {
       figures: {
         jobs: runners,
