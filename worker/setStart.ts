@@ -3,7 +3,7 @@ import type { WorkflowStartOptions } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES, SET_COVER_MEMO, setWorkflowId, type RunnerSetInput } from '../core/contract/index.ts';
 import { fairnessKey } from '../core/domain/fairnessKey.ts';
 import { setCover } from '../core/domain/setCover.ts';
-import { SETS_PRIORITY_KEY } from '../core/domain/setPriority.ts';
+import { SETS_PRIORITY_KEY, SET_TASK_TIMEOUT_MS } from '../core/domain/setPriority.ts';
 import { printable } from '../core/domain/shownText.ts';
 import { workflowSummary } from '../core/domain/workflowSummary.ts';
 import type { SetSpec } from '../core/input/runnerSet.ts';
@@ -14,6 +14,7 @@ export function setStartOptions(input: RunnerSetInput, spec: SetSpec, taskQueue:
     workflowId: setWorkflowId(spec.name),
     taskQueue,
     args: [input],
+    workflowTaskTimeout: SET_TASK_TIMEOUT_MS,
     workflowIdConflictPolicy: 'FAIL',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     staticSummary: workflowSummary(`set of ${summaryOf(spec)}`),

@@ -9,6 +9,7 @@ import type { History } from '../replay/historyJson.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 import type { StartRunnersInput } from '../../core/calls/index.ts';
+import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { runnerNewsSignal, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
 
 await describeWithLab('a set of runners', { temporal: true }, (lab) => {
@@ -181,6 +182,9 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     resolve();
     await until('another run', async () => (await set.handle.describe()).runId !== runId);
     await set.comesTo({ idle: 1 });
+    // Whoever has started it: what a busy set has to read anew, when it is not let continue at once, may take longer than Temporal's ten seconds.
+    const { events } = await set.handle.fetchHistory();
+    expect(Number(events?.[0]?.workflowExecutionStartedEventAttributes?.workflowTaskTimeout?.seconds)).toBe(SET_TASK_TIMEOUT_MS / 1_000);
     await endsClean(set);
   });
 

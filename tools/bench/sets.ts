@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, type Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
-import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
+import { SETS_PRIORITY_KEY, SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { ORGANIZATION } from './runners.ts';
 import type { World } from './world.ts';
 
@@ -13,7 +13,7 @@ const { TimeoutType, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1;
 export async function startSet({ client, taskQueue }: World, suffix: string, more: Partial<RunnerSetInput>): Promise<string> {
   const name = `${taskQueue}-${suffix}`;
   const input: RunnerSetInput = { name, template: { organization: ORGANIZATION, labels: ['self-hosted', name] }, ...more };
-  await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input], priority: { priorityKey: SETS_PRIORITY_KEY } });
+  await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input], workflowTaskTimeout: SET_TASK_TIMEOUT_MS, priority: { priorityKey: SETS_PRIORITY_KEY } });
   await untilAdmitted(client, name); // it is listed with what it covers
   return name;
 }

@@ -4,6 +4,7 @@ import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts
 import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
 import { QUEUE_CHECK_UNSUPPORTED, decideSet, mayTellEndEarly, needsBusyNews, type SetDecision } from './plan.ts';
 import { setCover } from '../../core/domain/setCover.ts';
+import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carried.ts';
 import { SetCommands } from './commands.ts';
@@ -184,7 +185,7 @@ export class RunningSet {
    */
   async #continueAsNew(input: RunnerSetInput): Promise<never> {
     const memo = workflowInfo().memo ?? {};
-    return await makeContinueAsNewFunc<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>({ memo })(input, { ...this.state.carry(), commandsDone: this.#commands.carry() });
+    return await makeContinueAsNewFunc<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>({ memo, workflowTaskTimeout: SET_TASK_TIMEOUT_MS })(input, { ...this.state.carry(), commandsDone: this.#commands.carry() });
   }
 
   async #evaluateSchedule(): Promise<Timed> {
