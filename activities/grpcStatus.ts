@@ -1,4 +1,4 @@
-import { isGrpcServiceError } from '@temporalio/client';
+import { WorkflowNotFoundError, isGrpcServiceError } from '@temporalio/client';
 
 /** What Temporal answered a request with that failed; `details` may be empty. */
 export interface GrpcStatus {
@@ -13,4 +13,12 @@ export function grpcStatus(error: unknown): GrpcStatus | undefined {
     if (isGrpcServiceError(each)) return { code: each.code, details: each.details || each.message };
   }
   return undefined;
+}
+
+/** Invalid argument, permission denied, failed precondition. */
+const FINAL_CODES: ReadonlySet<number> = new Set([3, 7, 9]);
+
+/** Has a signal failed for something that no other try makes better? Not where its workflow is continuing as new (resource exhausted), nor without a connection. Pure. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof WorkflowNotFoundError || FINAL_CODES.has(grpcStatus(error)?.code ?? Number.NaN);
 }

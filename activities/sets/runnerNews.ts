@@ -5,7 +5,7 @@ import { getClient, log } from '@temporalio/activity';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runnerNewsSignal, setWorkflowId, type TimedRunnerNews } from '../../core/contract/index.ts';
 import type { SetWord } from '../../core/calls/index.ts';
-import { grpcStatus } from '../grpcStatus.ts';
+import { isFinal } from '../grpcStatus.ts';
 
 /** One signal; the client tries again meanwhile. */
 const SIGNAL_DEADLINE_MS = 6_000;
@@ -13,8 +13,6 @@ const SIGNAL_DEADLINE_MS = 6_000;
 const PATIENCE_MS = 10_000;
 /** 300 bytes each; Temporal warns at 512 KiB. */
 const MAX_NEWS = 200;
-/** gRPC codes of a signal that no try makes better: invalid argument, permission denied, failed precondition. */
-const FINAL_CODES: ReadonlySet<number> = new Set([3, 7, 9]);
 
 export interface NewsPace {
   /** From the begin of one signal to a set to that of the next, in ms. @default 250 */
@@ -128,8 +126,4 @@ async function send(set: string, batch: readonly Waiting[]): Promise<void> {
     else if (batch.length > 1) for (const one of batch) await send(set, [one]);
     else first.resolve(error);
   }
-}
-
-function isFinal(error: unknown): boolean {
-  return FINAL_CODES.has(grpcStatus(error)?.code ?? Number.NaN);
 }

@@ -276,7 +276,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     await busy.close();
   });
 
-  test('while Temporal is away: 503, so that the delivery can be made again; nothing of it is sent later', async () => {
+  test('while Temporal is away: 503, so that the delivery can be made again; its set is told when Temporal is back, again or not', async () => {
     const set = await ownSet('a', ['linux']);
     // Without the client's own retries, of which one would be under way when this is closed: it throws where nobody catches.
     const away = Connection.lazy({ address: '127.0.0.1:1', connectTimeout: '1s', interceptors: [] });
@@ -284,15 +284,17 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     const id = randomUUID();
     expect((await deliver({ body: run(nameOf('acme-1')) })).statusCode).toBe(503);
     expect((await Promise.all(['linux', 'linux', 'x'].map(async (label) => await deliver({ body: queued(1, [label]), id })))).map(({ statusCode }) => statusCode)).toEqual([503, 503, 503]);
-    client = () => {
-      throw new Error('not connected to Temporal yet');
-    };
+    client = () => { throw new Error('not connected to Temporal yet'); };
     expect((await deliver({ body: queued(1, ['linux']), id })).statusCode).toBe(503);
     expect(new Set(outcomes)).toEqual(new Set(['temporal_unavailable']));
     client = () => new Client({ connection });
     await until('it to be accepted again', async () => (await deliver({ body: queued(1, ['linux']), id })).statusCode === 202);
     // Two where Temporal was slow to take one that is answered 503 by then.
     expect(new Set((await set.events()).map(({ jobId }) => jobId))).toEqual(new Set([1]));
+    client = () => new Client({ connection: away });
+    expect((await deliver({ body: queued(2, ['linux']) })).statusCode).toBe(503);
+    client = () => new Client({ connection });
+    await until('the set to be told', async () => (await set.events()).some(({ jobId }) => jobId === 2));
     await away.close();
   });
 });

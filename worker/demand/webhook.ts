@@ -1,6 +1,6 @@
 /**
  * Receives GitHub's deliveries about jobs, pushes and pull requests. Answers 2xx only after Temporal has accepted the event for all whom it concerns, and 503
- * otherwise, so that GitHub shows the delivery as failed and it can be delivered again. Keeps nothing: any number of replicas may receive.
+ * otherwise, so that GitHub shows the delivery as failed and it can be delivered again. Keeps nothing that anybody counts on: any number of replicas may receive.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Client } from '@temporalio/client';
@@ -120,6 +120,7 @@ class Receiver {
 
   /** Tells what waits to be told. */
   async close(): Promise<void> {
+    this.#signals.close();
     await this.#hints.close();
   }
 

@@ -1,14 +1,14 @@
 /** News of runners on their way to their sets. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { RunnerNewsBatches } from '../../../activities/sets/runnerNews.ts';
 import type { SetWord } from '../../../core/calls/index.ts';
 import type { RunnerWord, TimedRunnerNews } from '../../../core/contract/index.ts';
+import { grpcError } from '../../support/grpcError.ts';
 
-const grpc = (code: number): Error => new ServiceError('refused', { cause: Object.assign(new Error('refused'), { code, details: 'refused', metadata: {} }) });
 const word = (kind: 'ended' | 'online' | 'busy', id: string, set = 'linux'): SetWord => ({
   set,
   word: { kind, workflowId: id, runnerName: id, ...(kind === 'ended' ? { outcome: 'succeeded', wasOnline: true, ranJob: true } : {}) } as RunnerWord,
@@ -89,7 +89,7 @@ describe('news that does not arrive', () => {
 
   test('Temporal that is away is: whoever told tells again', async () => {
     let away = true;
-    const { sent, tell } = telling(async () => (away ? await Promise.reject(grpc(14)) : undefined));
+    const { sent, tell } = telling(async () => (away ? await Promise.reject(grpcError(14)) : undefined));
     await expect(tell(word('ended', 'a'))).rejects.toThrow('refused');
     away = false;
     const again = tell(word('ended', 'a'));
@@ -113,7 +113,7 @@ describe('news that does not arrive', () => {
   });
 
   test('one that Temporal refuses for good keeps no other from being told', async () => {
-    const { sent, tell } = telling(async (_to, news) => (news.some(({ workflowId }) => workflowId === 'bad') ? await Promise.reject(grpc(3)) : undefined));
+    const { sent, tell } = telling(async (_to, news) => (news.some(({ workflowId }) => workflowId === 'bad') ? await Promise.reject(grpcError(3)) : undefined));
     await tell(word('ended', 'a'));
     const others = Promise.all([tell(word('ended', 'b')), tell(word('ended', 'bad')), tell(word('ended', 'c'))]);
     await jest.advanceTimersByTimeAsync(250);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { ServiceError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { drainRunners } from '../../../activities/sets/drainRunners.ts';
 import { findGone } from '../../../activities/sets/findGone.ts';
 import { startRunners } from '../../../activities/sets/startRunners.ts';
+import { grpcError } from '../../support/grpcError.ts';
 
-const grpc = (code: number, details: string): Error => new ServiceError('refused', { cause: Object.assign(new Error(details), { code, details, metadata: {} }) });
 
 /** Runs an activity whose client has these workflows. */
 async function withClient<T>(workflow: object, run: () => Promise<T>): Promise<T> {
@@ -39,13 +39,13 @@ describe('starting the runners of a set', () => {
   });
 
   test('one that was started before is as good; one that Temporal refuses for good comes back with the reason', async () => {
-    const outcome = (id: string): unknown => ({ 'runner-linux-a': new WorkflowExecutionAlreadyStartedError('started', id, 'runner'), 'runner-linux-b': grpc(3, 'memo too large') })[id];
+    const outcome = (id: string): unknown => ({ 'runner-linux-a': new WorkflowExecutionAlreadyStartedError('started', id, 'runner'), 'runner-linux-b': grpcError(3, 'memo too large') })[id];
     expect(await start(outcome)).toMatchObject({ refused: ['runner-linux-b'], why: 'Temporal refused the runner: memo too large' });
   });
 
   test('anything else is tried again, after all the others were tried', async () => {
     const started: WorkflowStartOptions[] = [];
-    await expect(start((id) => (id === 'runner-linux-a' ? grpc(14, 'unavailable') : undefined), started)).rejects.toThrow('refused');
+    await expect(start((id) => (id === 'runner-linux-a' ? grpcError(14, 'unavailable') : undefined), started)).rejects.toThrow('refused');
     expect(started).toHaveLength(3);
   });
 });
@@ -74,7 +74,7 @@ describe('draining a runner of a set', () => {
   });
 
   test('anything else is tried again', async () => {
-    await expect(drain(grpc(14, 'unavailable'))).rejects.toThrow('refused');
+    await expect(drain(grpcError(14, 'unavailable'))).rejects.toThrow('refused');
   });
 });
 
@@ -92,7 +92,7 @@ describe('runners that no list has', () => {
   });
 
   test('are asked for again when Temporal does not answer', async () => {
-    const getHandle = () => ({ describe: async () => Promise.reject(grpc(14, 'unavailable')) });
+    const getHandle = () => ({ describe: async () => Promise.reject(grpcError(14, 'unavailable')) });
     await expect(withClient({ getHandle }, async () => await findGone({ workflowIds: ['runner-a'] }))).rejects.toThrow('refused');
   });
 });

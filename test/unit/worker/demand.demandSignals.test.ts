@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { DemandSignals, type BatchLimits } from '../../../worker/demand/demandSignals.ts';
 import type { JobEvent } from '../../../core/contract/index.ts';
+import { grpcError } from '../../support/grpcError.ts';
 import { until } from '../../support/until.ts';
 
 const event = (jobId: number, labels: string[] = []): JobEvent => ({ action: 'queued', jobId, runAttempt: 1, repository: 'acme/app', labels, at: 1 });
@@ -73,9 +74,10 @@ describe('batches of events', () => {
     const { batches, sent } = gated();
     const one = batches.send('set-a', event(1), never);
     const two = batches.send('set-a', event(2), never);
-    sent[0]?.refuse(new Error('gone'));
-    await expect(one).rejects.toThrow('gone');
+    sent[0]?.refuse(grpcError(3, 'too large'));
+    await expect(one).rejects.toThrow('refused');
     await until('the next signal', () => sent.length === 2);
+    expect(sent[1]?.jobs).toEqual([2]);
     sent[1]?.accept();
     await two;
   });
@@ -88,7 +90,7 @@ describe('batches of events', () => {
     expect(await Promise.all([one, two])).toEqual([false, true]);
   });
 
-  test('whoever gives up while waiting is not sent; under way, the signal goes on', async () => {
+  test('whoever gives up hears so at once; the event is sent all the same', async () => {
     const { batches, sent } = gated();
     const [giveUpFirst, giveUpSecond] = [new AbortController(), new AbortController()];
     const first = batches.send('set-a', event(1), giveUpFirst.signal);
@@ -100,11 +102,71 @@ describe('batches of events', () => {
     await expect(first).rejects.toThrow('later');
     sent[0]?.accept();
     await until('the next signal', () => sent.length === 2);
-    expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [3]]);
+    expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3]]);
     sent[1]?.accept();
     await third;
     await expect(batches.send('set-a', event(4), AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
     expect(sent).toHaveLength(2);
+  });
+
+  describe('a set that takes nothing just now', () => {
+    const closing = grpcError(8, 'workflow operation can not be applied because workflow is closing');
+
+    async function refusedOnce(limits: BatchLimits = {}): Promise<ReturnType<typeof gated>> {
+      const gate = gated({ retryPauseMs: 0, ...limits });
+      const [one, two] = [gate.batches.send('set-a', event(1), never), gate.batches.send('set-a', event(2), never)];
+      gate.sent[0]?.refuse(closing);
+      await expect(one).rejects.toBe(closing);
+      await until('the next signal', () => gate.sent.length === 2);
+      gate.sent[1]?.refuse(closing);
+      await expect(two).rejects.toBe(closing);
+      return gate;
+    }
+    const jobsOf = (sent: readonly Sent[]): number[][] => sent.map(({ jobs }) => jobs);
+
+    test('is told of what was refused as soon as it does, with what has come meanwhile', async () => {
+      const { batches, sent } = await refusedOnce();
+      await until('the next signal', () => sent.length === 3);
+      const three = batches.send('set-a', event(3), never);
+      sent[2]?.refuse(closing);
+      await until('the next signal', () => sent.length === 4);
+      sent[3]?.accept();
+      expect(await three).toBe(true);
+      expect(jobsOf(sent)).toEqual([[1], [1, 2], [1, 2], [1, 2, 3]]);
+      const four = batches.send('set-a', event(4), never);
+      await until('the next signal', () => sent.length === 5);
+      sent[4]?.accept();
+      await four;
+      expect(jobsOf(sent).at(-1)).toEqual([4]);
+    });
+
+    test('is not told for ever', async () => {
+      const { batches, sent } = await refusedOnce({ lingerMs: 0 });
+      const three = batches.send('set-a', event(3), never);
+      await until('the next signal', () => sent.length === 3);
+      sent[2]?.accept();
+      await three;
+      expect(jobsOf(sent)).toEqual([[1], [2], [3]]);
+    });
+
+    test('is told of no more than there is room for', async () => {
+      const { sent } = await refusedOnce({ maxLingering: 1 });
+      await until('the next signal', () => sent.length === 3);
+      sent[2]?.accept();
+      expect(jobsOf(sent)).toEqual([[1], [1, 2], [1]]);
+    });
+
+    test('is not told after the end', async () => {
+      const { batches, sent } = await refusedOnce();
+      await until('the next signal', () => sent.length === 3);
+      batches.close();
+      sent[2]?.refuse(closing);
+      const three = batches.send('set-a', event(3), never);
+      await until('the next signal', () => sent.length === 4);
+      sent[3]?.accept();
+      await three;
+      expect(jobsOf(sent)).toEqual([[1], [1, 2], [1, 2], [3]]);
+    });
   });
 
   test('after a signal there is a pause, in which more is gathered', async () => {
