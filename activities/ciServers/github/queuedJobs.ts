@@ -108,9 +108,13 @@ export class QueuedJobs {
 
   async #pages<T>(request: GitHubRequest, maxPages: number, ask: (page: GitHubRequest) => Promise<{ total: number; items: T[] } | undefined>): Promise<T[]> {
     const all: T[] = [];
+    let before = 0;
     for (let page = 1; page <= maxPages; page++) {
       const answer = await ask({ ...request, parameters: { ...request.parameters, per_page: PAGE, page } });
       all.push(...(answer?.items ?? []));
+      // What left the list between two pages has moved others up, over the edge of a page that was read already.
+      if (answer !== undefined && Number.isFinite(before) && answer.total < before) this.#complete = false;
+      before = answer?.total ?? 0;
       if (answer === undefined || answer.items.length === 0 || page * PAGE >= answer.total) return all;
     }
     this.#complete = false;

@@ -34,3 +34,20 @@ test('of a run that waits for an approval the jobs that wait for runners are fou
   };
   expect(await new QueuedJobs(ask, false).of({ kind: 'repository', name: 'acme/app' })).toMatchObject({ jobs: [{ id: 2, status: 'queued' }], complete: true });
 });
+
+test.each([
+  ['stays as it is', 0, 150, true],
+  ['gets shorter while it is read, which moves a run over the edge of a page', 1, 149, false],
+])('a list of 150 queued runs that %s', async (_what, leaving, jobs, complete) => {
+  let queued = Array.from({ length: 150 }, (_, index) => ({ id: index + 1 }));
+  const ask: AskList = async (schema, { route, parameters }) => {
+    if (route.endsWith('/jobs')) return schema.parse({ total_count: 1, jobs: [{ id: Number(parameters['run_id']), status: 'queued', labels: ['linux'] }] });
+    if (parameters['status'] !== 'queued') return schema.parse({ total_count: 0, workflow_runs: [] });
+    const from = (Number(parameters['page']) - 1) * PAGE;
+    const answer = schema.parse({ total_count: queued.length, workflow_runs: queued.slice(from, from + PAGE) });
+    queued = queued.slice(leaving);
+    return answer;
+  };
+  const seen = await new QueuedJobs(ask, false).of({ kind: 'repository', name: 'acme/app' });
+  expect([seen.jobs.length, seen.complete]).toEqual([jobs, complete]);
+});
