@@ -31,7 +31,7 @@ describe('the figures of the benchmarks', () => {
     ['events', ['events', 'perSecond', 'runs', 'longestHistory', 'carriedKiB', 'earlyRssMiB', 'lateRssMiB']],
     ['recovery', ['runners', 'seconds']],
     ['away', ['runners', 'seconds', 'perSecond', 'startedAfter', 'jobsLeft']],
-    ['shards', ['jobs', 'seconds', 'perSecond', 'runnersPerJob', 'missed', 'twice', 'leastShare', 'mostShare', 'onlineP95Ms']],
+    ['shards', ['jobs', 'seconds', 'servedSeconds', 'perSecond', 'runnersPerJob', 'missed', 'twice', 'leastShare', 'mostShare', 'onlineP95Ms']],
     ['job', ['steps', 'startOverheadP50Ms', 'startOverheadP95Ms', 'gapP50Ms', 'gapP95Ms', 'floor.gapP50Ms', 'floor.gapP95Ms', 'floor.times']],
     [
       'webhook',
